@@ -1,0 +1,1 @@
+"""Pure planning core: value types and formulas, SI units, numpy only."""

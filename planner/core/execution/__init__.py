@@ -1,0 +1,1 @@
+"""How long the operators take under the ceilings: roofline, overlap, overheads, steps."""

@@ -1,0 +1,65 @@
+"""The step-time table that queueing and simulation run on, built once per configuration from the execution model.
+
+A step's time is linear in everything but the number of tokens it computes, so one vector over token counts and a few
+slopes reproduce the execution model: no scheduler and no queue ever evaluates a second performance formula.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.quantities.arrays import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTable:
+    r"""Time of one engine step of a replica group.
+
+    .. math:: t = base(n) + \sum_w k_w \sum_i \min(c_i, w) + k_A \cdot pairs + c_R \cdot B + c_P \cdot [prefill > 0]
+
+    n tokens computed (decodes + prompt tokens), B decoding sequences with contexts c_i, ``pairs`` = Σ over prompt
+    chunks of (query, key) pairs = tokens·cached + tokens·(tokens+1)/2.
+    Grids trail: every field may carry a trailing ``*grid``.
+    """
+
+    nodes: Array
+    """Token counts, ascending, shape (node,) [token]."""
+    base: Array
+    """Time at each node with empty contexts, shape (node, *grid) [s]."""
+    windows: Array
+    """Attention spans; inf for full attention, shape (class,) [token]."""
+    per_context_token: Array
+    """Slope per attended context token of each class, shape (class, *grid) [s/token]."""
+    per_pair: Array
+    """Slope per (query, key) pair of prompt attention, shape (*grid) [s]."""
+    per_request: Array
+    """Slope per decoding sequence beyond its token, shape (*grid) [s]."""
+    prefill_extra: Array
+    """Extra time of a step that carries prompt tokens, shape (*grid) [s]."""
+
+    def time(self, tokens: Array, contexts: Array, pairs: Array, batch: Array, prefilling: Array) -> Array:
+        """Time of a step.
+
+        Parameters
+        ----------
+        tokens : ndarray
+            Tokens computed in the step [token], shape (*point).
+        contexts : ndarray
+            Σ min(c_i, w) for each class, shape (class, *point) [token].
+        pairs : ndarray
+            (query, key) pairs of prompt attention, shape (*point).
+        batch : ndarray
+            Decoding sequences, shape (*point).
+        prefilling : ndarray
+            1 where prompt tokens are in the step, else 0, shape (*point).
+
+        Returns
+        -------
+        ndarray
+            t [s], shape (*point); for tables without a grid. Linear between nodes.
+        """
+        base = np.interp(tokens, self.nodes, self.base)
+        return (base + np.tensordot(self.per_context_token, contexts, axes=(0, 0)) + self.per_pair * pairs
+                + self.per_request * batch + self.prefill_extra * prefilling)

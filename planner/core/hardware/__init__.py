@@ -1,0 +1,1 @@
+"""What a machine can do: chips, links, ceilings and efficiency curves."""

@@ -1,0 +1,1 @@
+"""Units, arrays and formatting: the only place where a power of ten or two is written."""
