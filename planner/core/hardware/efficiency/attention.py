@@ -1,0 +1,149 @@
+"""Time of softmax attention kernels: one query per sequence (decode) and whole prompts.
+
+The same two forms serve grouped-query, latent (MLA) and top-k sparse attention and the indexer; only parameters differ.
+Decode is linear in the summed context of a batch but for a logarithmic floor, which step tables rely on.
+
+References
+----------
+Dao et al., FlashAttention-2, arXiv 2307.08691; Shah et al., FlashAttention-3, arXiv 2407.08608; forms fitted on the
+kernel tables of AIConfigurator 0.12 / aisimulate 0.13 (Apache-2.0), see docs/adr/.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.hardware.efficiency.knee import knee
+from planner.core.quantities.arrays import Array, Numeric
+
+_FLOOR_CONTEXT = 1024.0  # [token] the floor is quoted at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeCurve:
+    """Parameters of one decode-attention kernel; each may be a column over operators."""
+
+    launch: Numeric
+    """Floor t0 at a context of 1024 tokens [s]."""
+    growth: Numeric
+    """Floor growth per doubling of the mean context beyond 1024 tokens [s]."""
+    memory: Numeric
+    """Share of the datasheet bandwidth that the cache is read with, 0–1."""
+    compute: Numeric
+    """Share of the 16-bit dense peak reached, 0–1."""
+    per_sequence: Numeric = 0.0
+    """Cost of a sequence whatever its context [s]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptCurve:
+    """Parameters of one prompt-attention kernel; each may be a column over operators."""
+
+    launch: Numeric
+    """Floor t0 [s]."""
+    memory: Numeric
+    """Share of the bandwidth that q, k, v and o move with, 0–1."""
+    compute: Numeric
+    """Share of the 16-bit dense peak reached on causal work, 0–1."""
+
+
+def decode_floor(curve: DecodeCurve, *, context: Numeric, batch: Numeric, floor_scale: Numeric = 1.0) -> Array:
+    r"""The part of decode attention that does not grow linearly with context.
+
+    .. math:: t = s_0 (t_0 + c_l \max(0, \log_2(c/1024))) + t_s B
+
+    Parameters
+    ----------
+    curve : DecodeCurve
+        Fitted parameters.
+    context : float or ndarray
+        Mean attended context c of a sequence [token], shape (op, *grid).
+    batch : float or ndarray
+        Sequences B [1], shape (op, *grid).
+    floor_scale : float or ndarray
+        Share of the floor left in a graph, 0–1.
+
+    Returns
+    -------
+    ndarray
+        t [s], shape (op, *grid).
+    """
+    doublings = np.log2(np.maximum(np.divide(context, _FLOOR_CONTEXT), 1.0))
+    return np.asarray(np.multiply(floor_scale, curve.launch + curve.growth * doublings)
+                      + np.multiply(curve.per_sequence, batch))
+
+
+def decode_attention_time(curve: DecodeCurve, *, work: Numeric, cache_traffic: Numeric, io_traffic: Numeric,
+                          context: Numeric, batch: Numeric, peak: Numeric, bandwidth: Numeric,
+                          floor_scale: Numeric = 1.0) -> Array:
+    r"""Time of one decode-attention kernel over a batch.
+
+    .. math:: t = floor(c, B) + \sqrt{(Q_{kv}/\eta\beta)^2 + (W/\mu\pi)^2} + Q_{io}/\eta\beta
+
+    Parameters
+    ----------
+    curve : DecodeCurve
+        Fitted parameters.
+    work : float or ndarray
+        W, proportional to the summed attended context [FLOP], shape (op, *grid).
+    cache_traffic : float or ndarray
+        Q_kv, cache bytes read, proportional to the summed attended context [byte], shape (op, *grid).
+    io_traffic : float or ndarray
+        Q_io, queries, outputs and appended keys [byte], shape (op, *grid).
+    context : float or ndarray
+        Mean attended context [token], shape (op, *grid).
+    batch : float or ndarray
+        Sequences [1], shape (op, *grid).
+    peak : float or ndarray
+        Dense 16-bit π [FLOP/s].
+    bandwidth : float or ndarray
+        Datasheet β [byte/s].
+    floor_scale : float or ndarray
+        Share of the floor left in a graph, 0–1.
+
+    Returns
+    -------
+    ndarray
+        t [s], shape (op, *grid).
+
+    Notes
+    -----
+    Both arms are proportional to Σ context at fixed batch, so t - floor is too.
+    """
+    rate = np.multiply(curve.memory, bandwidth)
+    arms = knee(np.divide(cache_traffic, rate), np.divide(work, np.multiply(curve.compute, peak)))
+    floor = decode_floor(curve, context=context, batch=batch, floor_scale=floor_scale)
+    return np.asarray(floor + arms + np.divide(io_traffic, rate))
+
+
+def prompt_attention_time(curve: PromptCurve, *, work: Numeric, traffic: Numeric, peak: Numeric, bandwidth: Numeric,
+                          floor_scale: Numeric = 1.0) -> Array:
+    r"""Time of one prompt-attention kernel; the arms add, since softmax hides neither.
+
+    .. math:: t = s_0 t_0 + Q/b\beta + W/\mu\pi
+
+    Parameters
+    ----------
+    curve : PromptCurve
+        Fitted parameters.
+    work : float or ndarray
+        W over causal pairs only [FLOP], shape (op, *grid).
+    traffic : float or ndarray
+        Q = q, k, v and o once [byte], shape (op, *grid).
+    peak : float or ndarray
+        Dense 16-bit π [FLOP/s].
+    bandwidth : float or ndarray
+        Datasheet β [byte/s].
+    floor_scale : float or ndarray
+        Share of the floor left in a graph, 0–1.
+
+    Returns
+    -------
+    ndarray
+        t [s], shape (op, *grid).
+    """
+    moved = np.divide(traffic, np.multiply(curve.memory, bandwidth))
+    computed = np.divide(work, np.multiply(curve.compute, peak))
+    return np.asarray(np.multiply(floor_scale, curve.launch) + moved + computed)

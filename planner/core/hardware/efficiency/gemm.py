@@ -1,0 +1,75 @@
+"""Time of a dense matrix product of a few to many tokens with a weight matrix.
+
+The serial loop over the inner dimension is what few-token products with few output tiles pay; the quantisation passes
+are what run-time scaling of activations costs in fp8 and fp4.
+
+References
+----------
+Williams et al., Roofline, CACM 52(4) 2009, doi 10.1145/1498765.1498785 (ceilings); kernel tables of AIConfigurator 0.12
+and aisimulate 0.13 (Apache-2.0) for the form, refitted by ``planner fit``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.hardware.efficiency.knee import knee
+from planner.core.quantities.arrays import Array, Numeric
+
+_SERIAL_UNIT = 1024.0  # inner-dimension elements the serial term is quoted per
+_SIXTEEN_BIT = 2.0  # [byte] the activations a run-time quantiser reads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmCurve:
+    """Parameters of one GEMM class on one chip and engine; each may be a column over operators."""
+
+    launch: Numeric
+    """Floor t0 [s]."""
+    serial: Numeric
+    """Growth of the floor per 1024 inner elements [s]."""
+    memory: Numeric
+    """Share of the datasheet bandwidth reached, 0–1."""
+    compute: Numeric
+    """Share of the dense peak reached, 0–1."""
+    quantise: Numeric = 0.0
+    """Passes over the 16-bit input that run-time quantisation costs [1]."""
+
+
+def gemm_time(curve: GemmCurve, *, work: Numeric, traffic: Numeric, tokens: Numeric, inputs: Numeric, peak: Numeric,
+              bandwidth: Numeric, floor_scale: Numeric = 1.0) -> Array:
+    r"""Time of one GEMM.
+
+    .. math:: t = s_0 (t_0 + c_k k/1024) + 2 a_q m k/\beta + \sqrt{(Q/\eta\beta)^2 + (W/\mu\pi)^2}
+
+    Parameters
+    ----------
+    curve : GemmCurve
+        Fitted parameters.
+    work : float or ndarray
+        W = 2·m·k·n [FLOP], shape (op, *grid).
+    traffic : float or ndarray
+        Q = weights, input and output once [byte], shape (op, *grid).
+    tokens : float or ndarray
+        m, rows of the input [1], shape (op, *grid).
+    inputs : float or ndarray
+        k, the inner dimension on this rank [1], shape (op, 1…).
+    peak : float or ndarray
+        Dense datasheet π of the pipe [FLOP/s], shape (op, 1…).
+    bandwidth : float or ndarray
+        Datasheet β [byte/s].
+    floor_scale : float or ndarray
+        Share of the floor left when kernels follow each other in a graph, 0–1.
+
+    Returns
+    -------
+    ndarray
+        t [s], shape (op, *grid).
+    """
+    floor = np.multiply(floor_scale, curve.launch + np.multiply(curve.serial, inputs) / _SERIAL_UNIT)
+    passes = curve.quantise * np.multiply(tokens, inputs) * _SIXTEEN_BIT / bandwidth
+    arms = knee(np.divide(traffic, np.multiply(curve.memory, bandwidth)),
+                np.divide(work, np.multiply(curve.compute, peak)))
+    return np.asarray(floor + passes + arms)
