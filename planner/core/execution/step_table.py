@@ -63,3 +63,26 @@ class StepTable:
         base = np.interp(tokens, self.nodes, self.base)
         return (base + np.tensordot(self.per_context_token, contexts, axes=(0, 0)) + self.per_pair * pairs
                 + self.per_request * batch + self.prefill_extra * prefilling)
+
+    def base_on_grid(self, tokens: Array) -> tuple[Array, Array]:
+        """Base time and its slope for one token count per grid point (used by the closed forms of core/serving).
+
+        Parameters
+        ----------
+        tokens : ndarray
+            Tokens computed in the step [token], shape (*grid); the table's grid broadcasts against it.
+
+        Returns
+        -------
+        tuple of ndarray
+            base(n) [s] and d base / d n [s/token], shape (*grid). Linear between nodes and, unlike ``time``, beyond
+            the last one.
+        """
+        grid = np.broadcast_shapes(tokens.shape, self.base.shape[1:])
+        column = np.arange(self.base[0].size).reshape(self.base.shape[1:])
+        flat = self.base.reshape(self.base.shape[0], -1)
+        n = np.broadcast_to(tokens, grid)
+        low = np.clip(np.searchsorted(self.nodes, n, side="right") - 1, 0, self.nodes.size - 2)
+        start = flat[low, column]
+        slope = (flat[low + 1, column] - start) / (self.nodes[low + 1] - self.nodes[low])
+        return start + slope * (n - self.nodes[low]), slope

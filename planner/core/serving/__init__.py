@@ -1,0 +1,1 @@
+"""Serving: steady state under load, percentiles, objectives, frontiers, what-ifs."""

@@ -1,0 +1,291 @@
+r"""Fixed points of continuous batching: prompts arrive in lumps, so a step is either a decode or a mixed one.
+
+.. math::
+
+    \bar t = t_d(B) / (1 - \lambda E[u] a), \quad B = \lambda D \bar t, \quad
+    T_{first} = M/2 + t(own\ group) + queue, \quad M = E[T^2]/E[T]
+
+λ arrivals, D decode steps of a request, u prompt tokens, a time per prompt token in a lump of the size that really
+occurs, M the length-biased step. Little's law closes the loop of a fixed number of users.
+
+References
+----------
+Kleinrock, Queueing Systems I, 1975, §5.2 (residual life); Siegmund, Sequential Analysis, 1985, ch. X (overshoot
+correction 0.5826 of a reflected walk); Sakasegawa, Ann. Inst. Statist. Math. 29, 1977 (multi-server wait).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.core.quantities.arrays import Array
+from planner.core.serving.policy import PrefillOrder
+from planner.core.serving.step_law import TINY, StepLaw
+
+ITERATIONS = 10
+LARGEST_EXPONENT = 60.0
+"""exp(-60) is nothing, and does not underflow [1]."""
+SIEGMUND = 2.0 * 0.5826
+"""Twice the mean overshoot of a Gaussian walk over a barrier, in standard deviations."""
+
+
+def at_least_one(expected: Array) -> Array:
+    """Probability that a Poisson count is not zero.
+
+    Parameters
+    ----------
+    expected : ndarray
+        Its mean [1].
+
+    Returns
+    -------
+    ndarray
+        1 - exp(-mean) [1].
+    """
+    return -np.expm1(-np.minimum(expected, LARGEST_EXPONENT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """State of one attention group at a given load."""
+
+    rate: Array
+    """Requests finished [1/s]."""
+    batch: Array
+    """Mean decoding sequences a token shares its step with, itself included [1]."""
+    mean_batch: Array
+    """Mean decoding sequences over all time, empty steps included [1]."""
+    t_decode: Array
+    t_mixed: Array
+    step: Array
+    """Mean time between two tokens of a sequence [s]."""
+    phi: Array
+    """Share of decode steps that prompts lengthen [1]."""
+    lump: Array
+    """Prompt tokens in such a step [token]."""
+    per_token: Array
+    """Time a prompt token adds [s/token]."""
+    biased_step: Array
+    """Length-biased gate E[T²]/E[T] that an arrival meets [s]."""
+    own: Array
+    """Steps that carry the own prompt, others beside it included [s]."""
+    backlog: Array
+    """Wait for prompts ahead that did not fit into their step [s]."""
+    busy: Array
+    """Probability that an arrival meets a running step [1]."""
+    slope: Array
+    """dt_d/dB [s]."""
+
+    @property
+    def first_token(self) -> Array:
+        """Mean time from admission to the first token [s]."""
+        return self.busy * self.biased_step / 2.0 + self.own + self.backlog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Guess:
+    batch: Array
+    rate: Array
+    others: Array
+    """Share of the arrivals that come from other users: (N-1)/N in a closed loop, 1 in an open one."""
+    busy: Array
+    step: Array
+    biased_step: Array
+    finite: Array
+    """1 where a backlog can grow without bound (open loop), 0 where users limit it."""
+
+
+def _lumps(law: StepLaw, guess: _Guess, room: Array) -> tuple[Array, Array, Array]:
+    """Chunk of one prompt, lump of a step that has prompts, share of such steps."""
+    prompt = law.lengths.prompt
+    chunk = np.minimum(prompt, room)
+    interval = guess.step if law.policy.order is PrefillOrder.MIXED else guess.biased_step
+    expected = np.maximum(guess.rate * guess.others * interval * prompt / chunk, TINY)
+    lump = np.minimum(chunk * expected / at_least_one(expected), room)
+    phi = np.minimum(guess.rate * guess.others * guess.step * prompt / lump, 1.0)
+    return chunk, lump, phi
+
+
+def _lump_variance(law: StepLaw, lump: Array, chunk: Array) -> Array:
+    """Variance of the prompt tokens of a step that has some: their lengths and their number."""
+    prompts = np.maximum(lump / chunk, 1.0)
+    spread = law.lengths.prompt_square / law.lengths.prompt**2 - 1.0
+    return chunk**2 * (prompts * spread + (prompts - 1.0))
+
+
+def _gate(law: StepLaw, guess: _Guess, t_decode: Array, per_token: Array, lump: Array, chunk: Array,
+          load: Array) -> tuple[Array, Array]:
+    """Mean time between tokens and the length-biased gate an arrival waits for."""
+    step = t_decode / (1.0 - load)
+    if law.policy.order is PrefillOrder.MIXED:
+        square = law.lengths.prompt * chunk * law.lengths.prompt_square / law.lengths.prompt**2
+        variance = per_token**2 * guess.rate * guess.others * step * square / (1.0 - load**2)
+        return step, step + variance / step
+    prefill = per_token * lump
+    biased = prefill + per_token**2 * _lump_variance(law, lump, chunk) / np.maximum(prefill, TINY)
+    return step, (1.0 - load) * law.policy.poll_steps * t_decode + load * biased
+
+
+def _backlog(law: StepLaw, guess: _Guess, step: Array, room: Array, t_full: Array) -> Array:
+    """Mean wait for prompt tokens ahead that overflow their step: a reflected random walk of tokens per step."""
+    arriving = guess.rate * step * law.lengths.prompt
+    deviation = np.sqrt(guess.rate * step * law.lengths.prompt_square)
+    drift = np.maximum(room - arriving, 1e-3 * room)
+    overshoot = np.minimum(SIEGMUND * drift / np.maximum(deviation, TINY), LARGEST_EXPONENT)
+    queue = deviation**2 / (2.0 * drift) * np.exp(-overshoot)
+    return guess.finite * queue / room * t_full
+
+
+def relax(law: StepLaw, guess: _Guess) -> Flow:
+    """The state that a guess implies, one evaluation of the step law.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    guess : _Guess
+        Batch, rate and step of the former iteration.
+
+    Returns
+    -------
+    Flow
+        Consistent with the guess's rate and batch.
+    """
+    t_decode, slope, base = law.decode(guess.batch)
+    room = law.room(guess.batch)
+    chunk, lump, phi = _lumps(law, guess, room)
+    any_rank = at_least_one(-law.lockstep * np.log1p(-np.minimum(phi, 1.0 - 1e-9)))
+    overlap = any_rank / np.maximum(phi, TINY)
+    a_lump = law.per_token(lump, guess.batch, base)
+    load = np.minimum(guess.rate * guess.others * overlap * law.lengths.prompt * a_lump, 1.0 - 1e-6)
+    step, biased = _gate(law, guess, t_decode, a_lump, lump, chunk, load)
+    group = law.lengths.prompt * (1.0 + guess.rate * guess.others * biased * guess.busy
+                                  * (1.0 + np.minimum(1.0, room / law.lengths.prompt)) / 2.0)
+    piece = np.minimum(group, room)
+    fixed = t_decode if law.policy.order is PrefillOrder.MIXED else np.zeros_like(t_decode)
+    a_own = law.per_token(piece, guess.batch, base)
+    own = fixed * np.maximum(group / piece, 1.0) + a_own * group
+    t_full = fixed + a_own * room
+    backlog = (_backlog(law, guess, step, room, t_full) if law.policy.order is PrefillOrder.MIXED
+               else _exhaustive_wait(law, guess, a_own, load))
+    return Flow(rate=guess.rate, batch=guess.batch, mean_batch=guess.rate * law.decode_steps * step,
+                t_decode=t_decode, t_mixed=fixed + a_lump * lump, step=step, phi=any_rank, lump=lump,
+                per_token=a_lump, biased_step=biased, own=own, backlog=backlog, busy=guess.busy, slope=slope)
+
+
+def _exhaustive_wait(law: StepLaw, guess: _Guess, per_token: Array, load: Array) -> Array:
+    """Wait behind prompts that need several steps of their own, beyond the step already counted: M/G/1."""
+    chunk = np.minimum(law.lengths.prompt, law.room(guess.batch))
+    excess = np.maximum(law.lengths.prompt_square * (1.0 - chunk / law.lengths.prompt), 0.0)
+    return guess.finite * guess.rate * per_token**2 * excess / (2.0 * (1.0 - load))
+
+
+def token_cap(law: StepLaw, running: Array) -> tuple[Array, Array]:
+    """Largest decode batch and rate that the token budget allows when every step is full.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    running : ndarray
+        Sequences the group can hold [1].
+
+    Returns
+    -------
+    tuple of ndarray
+        Batch [1] and rate [1/s]; a scheduler that runs prompts alone has no such cap.
+    """
+    if law.policy.order is not PrefillOrder.MIXED:
+        return np.full_like(running, np.inf), np.full_like(running, np.inf)
+    per_request = law.query_tokens * law.decode_steps + law.lengths.prompt
+    batch = law.budget * law.decode_steps / per_request
+    t_decode, _, base = law.decode(np.minimum(batch, running))
+    room = np.maximum(law.budget - law.query_tokens * np.minimum(batch, running), 1.0)
+    t_full = t_decode + law.per_token(room, np.minimum(batch, running), base) * room
+    return batch, law.budget / per_request / t_full
+
+
+def closed(law: StepLaw, users: Array, latency: float) -> Flow:
+    """Steady state of a group with a fixed number of users, each asking again as soon as it is answered.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    users : ndarray
+        Users of the group that run at once [1].
+    latency : float
+        Time of a request outside the steps [s].
+
+    Returns
+    -------
+    Flow
+        With Little's law users = rate·(latency + first token + decode) met.
+    """
+    users = np.broadcast_to(users, np.broadcast_shapes(users.shape, law.per_sequence.shape, law.budget.shape,
+                                                       law.table.base.shape[1:], law.decode_steps.shape))
+    cap_batch, cap_rate = token_cap(law, users)
+    t_decode, _, base = law.decode(np.maximum(users, 1.0))
+    chunk = np.minimum(law.lengths.prompt, law.room(users))
+    others = np.maximum(1.0 - 1.0 / np.maximum(users, 1.0), 0.0)
+    a = law.per_token(chunk, users, base)
+    first = t_decode * np.maximum(law.lengths.prompt / chunk, 1.0) + a * law.lengths.prompt
+    guess = _Guess(batch=users, rate=users / (first + law.decode_steps * t_decode), others=others,
+                   busy=others, step=t_decode, biased_step=t_decode, finite=np.zeros_like(users))
+    flow = relax(law, guess)
+    for _ in range(ITERATIONS):
+        guess = _next_closed(law, flow, guess, users, latency, np.minimum(cap_batch, users), cap_rate)
+        flow = relax(law, guess)
+    return flow
+
+
+def _next_closed(law: StepLaw, flow: Flow, guess: _Guess, users: Array, latency: float, cap_batch: Array,
+                 cap_rate: Array) -> _Guess:
+    """The next guess: the smaller root of N = λ(D t_d/(1 - λu) + T_first + latency), under the token cap."""
+    first = flow.first_token + latency
+    u = guess.others * law.lengths.prompt * flow.per_token
+    linear = users * u + law.decode_steps * flow.t_decode + first
+    rate = 2.0 * users / (linear + np.sqrt(np.maximum(linear**2 - 4.0 * first * u * users, 0.0)))
+    rate = np.sqrt(np.minimum(rate, cap_rate) * guess.rate)
+    decoding = np.clip(1.0 - rate * first / users, 0.0, 1.0)
+    batch = np.minimum(1.0 + (users - 1.0) * decoding, np.maximum(cap_batch, 1.0))
+    busy = at_least_one(-(users - 1.0) * np.log1p(-np.clip(decoding, 0.0, 1.0 - 1e-9)))
+    return replace(guess, batch=batch, rate=rate, step=flow.step, biased_step=flow.biased_step, busy=busy)
+
+
+def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
+    """Steady state of a group with arrivals of a given rate, below saturation.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    rate : ndarray
+        Arrivals of the group [1/s].
+    running : ndarray
+        Sequences the group can hold [1].
+
+    Returns
+    -------
+    Flow
+        Newton steps on B = λ D t̄(B); piecewise linear in B.
+    """
+    rate, running = np.broadcast_arrays(*np.broadcast_arrays(rate, running, law.per_sequence, law.decode_steps,
+                                                             law.budget, law.table.base[0])[:2])
+    one = np.ones_like(rate)
+    t_decode, _, _ = law.decode(one)
+    guess = _Guess(batch=np.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,
+                   busy=at_least_one(rate * law.decode_steps * t_decode), step=t_decode, biased_step=t_decode,
+                   finite=one)
+    flow = relax(law, guess)
+    for _ in range(ITERATIONS):
+        gain = rate * law.decode_steps * flow.step / flow.t_decode
+        at_zero = flow.t_decode - flow.slope * guess.batch
+        mean = gain * (at_zero + flow.slope) / np.maximum(1.0 - gain * flow.slope, 0.02)
+        mean = np.clip(mean, 0.0, running)
+        guess = replace(guess, batch=np.minimum(1.0 + mean, np.maximum(running, 1.0)), step=flow.step,
+                        biased_step=flow.biased_step, busy=at_least_one(mean + rate * flow.own))
+        flow = relax(law, guess)
+    return flow

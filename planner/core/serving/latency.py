@@ -1,0 +1,117 @@
+"""Latencies of requests from the state of a replica: means exactly from it, percentiles by matching two moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.quantities.arrays import Array
+from planner.core.serving.fixed_point import Flow
+from planner.core.serving.percentiles import Z50, Z95, Z99, lognormal_quantile, normal_quantile
+from planner.core.serving.step_law import TINY, StepLaw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latencies:
+    """Time to first token, per output token, between tokens and end to end, on the grid [s]."""
+
+    closed: bool
+    """Whether users form a closed loop."""
+    ttft_mean: Array
+    ttft_p50: Array
+    ttft_p95: Array
+    ttft_p99: Array
+    tpot_mean: Array
+    tpot_p50: Array
+    tpot_p95: Array
+    tpot_p99: Array
+    itl_mean: Array
+    itl_p99: Array
+    e2e_mean: Array
+    e2e_p95: Array
+
+
+def latencies(law: StepLaw, flow: Flow, *, wait: Array, wait_variance: Array, closed_users: Array | None) -> Latencies:
+    """Latency means and percentiles of a flow.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    flow : Flow
+        State of one attention group.
+    wait : ndarray
+        Mean wait before admission; inf when it grows without bound [s].
+    wait_variance : ndarray
+        Its variance [s²].
+    closed_users : ndarray or None
+        Users per group of a closed loop; None in an open one.
+
+    Returns
+    -------
+    Latencies
+        Of the flow's grid.
+
+    Notes
+    -----
+    TPOT divides by the tokens gained in a step, so that speculation shows.
+    """
+    bounded = np.isfinite(wait)
+    finite_wait = np.where(bounded, wait, 0.0)
+    ttft = law.policy.request_latency_s + flow.first_token + finite_wait
+    ttft_variance = _first_token_variance(law, flow) + wait_variance
+    gained = np.maximum(law.lengths.output - 1.0, TINY) / np.maximum(law.decode_steps, TINY)
+    tpot = flow.step / gained
+    batch_variance = np.zeros_like(tpot) if closed_users is not None else flow.slope**2 * flow.mean_batch
+    steps = np.maximum(law.decode_steps, 1.0)
+    tpot_variance = (_step_variance(law, flow) / steps + 2.0 / 3.0 * batch_variance) / gained**2
+    e2e = ttft + law.decode_steps * flow.step
+    spread = law.lengths.output_square - law.lengths.output**2
+    e2e_variance = ttft_variance + (law.lengths.output - 1.0)**2 * tpot_variance + spread * tpot**2
+    unbounded = np.where(bounded, 0.0, np.inf)
+    return Latencies(
+        closed=closed_users is not None,
+        ttft_mean=ttft + unbounded, ttft_p50=lognormal_quantile(ttft, ttft_variance, Z50) + unbounded,
+        ttft_p95=lognormal_quantile(ttft, ttft_variance, Z95) + unbounded,
+        ttft_p99=lognormal_quantile(ttft, ttft_variance, Z99) + unbounded,
+        tpot_mean=tpot, tpot_p50=lognormal_quantile(tpot, tpot_variance, Z50),
+        tpot_p95=lognormal_quantile(tpot, tpot_variance, Z95), tpot_p99=lognormal_quantile(tpot, tpot_variance, Z99),
+        itl_mean=flow.step, itl_p99=_gap_p99(law, flow, batch_variance),
+        e2e_mean=e2e + unbounded, e2e_p95=lognormal_quantile(e2e, e2e_variance, Z95) + unbounded)
+
+
+def _first_token_variance(law: StepLaw, flow: Flow) -> Array:
+    """Uniform wait within the gate, own length, the number and lengths of prompts beside it, backlog."""
+    prompt, square = law.lengths.prompt, law.lengths.prompt_square
+    beside = np.maximum(flow.rate * flow.biased_step * flow.busy, 0.0)
+    gate: Array = flow.busy * flow.biased_step**2 / 12.0
+    return gate + flow.per_token**2 * (square - prompt**2 + beside * square) + flow.backlog**2
+
+
+def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Array, Array]:
+    """Mean and variance of the prompt tokens of a step that has some."""
+    chunk = np.minimum(law.lengths.prompt, law.room(flow.batch))
+    prompts = np.maximum(flow.lump / chunk, 1.0)
+    spread = law.lengths.prompt_square / law.lengths.prompt**2 - 1.0
+    return flow.lump, chunk**2 * (prompts * spread + prompts - 1.0)
+
+
+def _step_variance(law: StepLaw, flow: Flow) -> Array:
+    """Variance of the gap between two tokens of a sequence."""
+    lump, variance = _lump_moments(law, flow)
+    per_decode: Array = flow.phi * flow.per_token**2 * (variance + (1.0 - flow.phi) * lump**2)
+    return per_decode
+
+
+def _gap_p99(law: StepLaw, flow: Flow, batch_variance: Array) -> Array:
+    """99th percentile of the gaps: decode steps with probability 1 - φ, lengthened ones with φ."""
+    lump, variance = _lump_moments(law, flow)
+    a = flow.per_token
+    within = np.maximum(1.0 - 0.01 / np.maximum(flow.phi, TINY), 0.0)
+    extra = lognormal_quantile(a * lump, a**2 * variance, normal_quantile(within))
+    extra = np.minimum(extra, a * np.maximum(law.room(flow.batch), lump))
+    plain = lognormal_quantile(flow.t_decode, batch_variance, Z99)
+    mixed = np.sqrt((plain - flow.t_decode)**2 + np.where(within > 0.0, extra, 0.0)**2)
+    gap: Array = np.maximum(flow.t_decode + mixed, flow.step)
+    return gap

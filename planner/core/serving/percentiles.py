@@ -1,0 +1,54 @@
+"""Moment-matched percentiles: log-normal laws through a mean and a variance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.core.quantities.arrays import Array
+
+Z50, Z95, Z99 = 0.0, 1.6448536269514722, 2.3263478740408408
+"""Standard normal quantiles (Abramowitz & Stegun, table 26.1)."""
+
+
+def lognormal_quantile(mean: Array, variance: Array, z: Array | float) -> Array:
+    """Quantile of a log-normal law with a given mean and variance.
+
+    Parameters
+    ----------
+    mean : ndarray
+        Above zero, any unit.
+    variance : ndarray
+        At least zero, that unit squared.
+    z : float or ndarray
+        Standard normal quantile wanted.
+
+    Returns
+    -------
+    ndarray
+        Equal to the mean when the variance is zero.
+    """
+    sigma2 = np.log1p(variance / mean**2)
+    return mean * np.exp(z * np.sqrt(sigma2) - sigma2 / 2.0)
+
+
+def normal_quantile(probability: Array) -> Array:
+    """Standard normal quantile.
+
+    Parameters
+    ----------
+    probability : ndarray
+        Within (0, 1); values closer to the ends than 1e-12 are moved there.
+
+    Returns
+    -------
+    ndarray
+        z, absolute error below 4.5e-4.
+
+    References
+    ----------
+    Abramowitz & Stegun, Handbook of Mathematical Functions, 26.2.23.
+    """
+    p = np.clip(probability, 1e-12, 1.0 - 1e-12)
+    t = np.sqrt(-2.0 * np.log(np.minimum(p, 1.0 - p)))
+    tail = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
+    return np.where(p < 0.5, -tail, tail)

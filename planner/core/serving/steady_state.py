@@ -1,0 +1,208 @@
+"""Steady state of a replica in closed form: rates, batch, latencies and what saturates first, over a grid.
+
+Nothing here simulates; percentiles are moment-matched estimates, and answers hold up to `VALID_LOAD` of the largest
+rate. Checked against core/simulation; see docs of the tests for the measured differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.core.execution.step_table import StepTable
+from planner.core.quantities.arrays import Array, Numeric, require_positive
+from planner.core.serving.fixed_point import Flow, at_least_one, closed, open_loop, token_cap
+from planner.core.serving.latency import Latencies, latencies
+from planner.core.serving.lengths import RequestLengths
+from planner.core.serving.policy import SchedulerPolicy, ServingLimits
+from planner.core.serving.step_law import StepLaw, bind, running_limit
+
+Truth: TypeAlias = npt.NDArray[np.bool_]
+
+VALID_LOAD = 0.85
+"""Share of the largest rate up to which the closed forms were checked against simulation [1]."""
+
+
+class Limit(IntEnum):
+    """What saturates first as load grows."""
+
+    KV_CAPACITY = 1
+    MAX_NUM_SEQS = 2
+    TOKEN_BUDGET = 3
+    """Every step is full of tokens: compute, or the fixed time of a step when the budget is small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteadyState:
+    """A replica under load; every field has the grid's shape."""
+
+    request_rate: Array
+    """Requests answered, all groups [1/s]."""
+    max_request_rate: Array
+    """Largest rate the replica sustains [1/s]."""
+    load: Array
+    """request_rate asked / max_request_rate; above 1 in an open loop that cannot be served [1]."""
+    saturated: Truth
+    """Arrivals exceed what can be served (open), or users wait for a place (closed); bool."""
+    near_saturation: Truth
+    """Open loop above `VALID_LOAD`: latencies are lower bounds; bool."""
+    limit: Array
+    """`Limit` codes of what saturates first, int."""
+    running_capacity: Array
+    """Sequences the replica can run at once [1]."""
+    concurrency: Array
+    """Requests in the system, waiting ones included; inf when it grows without bound [1]."""
+    batch: Array
+    """Mean decode batch of the replica over its non-empty steps [1]."""
+    rank_batch: Array
+    """The same in one attention group [1]."""
+    context: Array
+    """Length-biased mean context [token]."""
+    t_decode: Array
+    """Pure decode step [s]."""
+    t_mixed: Array
+    """Decode step with its mean lump of prompt tokens, or the prompt step of a scheduler that runs them alone [s]."""
+    phi: Array
+    """Share of decode steps lengthened by prompts [1]."""
+    prompt_tokens_per_mixed_step: Array
+    latency: Latencies
+    """Latencies in steady state; inf where the queue grows without bound."""
+    ttft_benchmark: Array
+    """Mean TTFT of a benchmark run that starts with all users at once; equals the steady mean in an open loop [s]."""
+    output_tokens_per_s: Array
+    total_tokens_per_s: Array
+    utilization: Array
+    """Share of the largest rate in use, at most 1 [1]."""
+
+
+def solve_closed(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
+                 concurrency: Numeric) -> SteadyState:
+    """Steady state with a fixed number of requests in flight.
+
+    Parameters
+    ----------
+    table : StepTable
+        Step times of one attention group (data-parallel rank, pipeline micro-batch); its grid broadcasts.
+    lengths : RequestLengths
+        The workload.
+    policy : SchedulerPolicy
+        The engine.
+    limits : ServingLimits
+        Sizes of the replica.
+    concurrency : float or ndarray
+        Requests in flight on the replica [1].
+
+    Returns
+    -------
+    SteadyState
+        Of the broadcast shape.
+
+    Raises
+    ------
+    InvalidQuantity
+        A number out of its range.
+    """
+    law = bind(table, lengths, policy, limits)
+    asked = require_positive("concurrency", concurrency)
+    users = np.maximum(asked / law.groups, 1.0)
+    by_cache, by_limit = running_limit(law, limits)
+    running = np.minimum(by_cache, by_limit)
+    served = np.minimum(users, running)
+    flow = closed(law, served, policy.request_latency_s)
+    largest = closed(law, np.minimum(by_cache, by_limit), 0.0)
+    active = asked / users
+    wait = (users - served) / flow.rate
+    result = latencies(law, flow, wait=wait, wait_variance=np.zeros_like(wait), closed_users=served)
+    burst = policy.wave_coefficient
+    prefill = flow.per_token * law.lengths.prompt
+    alone = result.ttft_mean - wait
+    benchmark = wait + (1.0 - 2.0 * burst) * alone + burst * (served + 1.0) * np.where(users <= 1.0, alone, prefill)
+    rate = flow.rate * active
+    return _assemble(law, flow, result, asked_rate=rate, largest=np.maximum(largest.rate * law.groups, rate),
+                     limits=(by_cache, by_limit), saturated=users > running, benchmark=benchmark, in_flight=asked)
+
+
+def solve_open(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
+               request_rate: Numeric, arrival_cv: Numeric = 1.0) -> SteadyState:
+    """Steady state with arrivals of a given rate.
+
+    Parameters
+    ----------
+    table : StepTable
+        Step times of one attention group; its grid broadcasts.
+    lengths : RequestLengths
+        The workload.
+    policy : SchedulerPolicy
+        The engine.
+    limits : ServingLimits
+        Sizes of the replica.
+    request_rate : float or ndarray
+        Arrivals at the replica [1/s].
+    arrival_cv : float or ndarray
+        Coefficient of variation of the gaps between arrivals; 1 is Poisson [1].
+
+    Returns
+    -------
+    SteadyState
+        Where the rate exceeds the largest one: throughput at saturation, latencies inf.
+
+    Raises
+    ------
+    InvalidQuantity
+        A number out of its range.
+    """
+    law = bind(table, lengths, policy, limits)
+    asked = require_positive("request_rate", request_rate)
+    by_cache, by_limit = running_limit(law, limits)
+    running = np.minimum(by_cache, by_limit)
+    largest = closed(law, running, 0.0).rate * law.groups
+    saturated = asked >= largest
+    rate = np.minimum(asked, largest)
+    flow = open_loop(law, rate / law.groups, running)
+    wait, variance = _slot_wait(law, flow, running, require_positive("arrival_cv", arrival_cv))
+    result = latencies(law, flow, wait=np.where(saturated, np.inf, wait), wait_variance=variance, closed_users=None)
+    in_flight = rate * result.e2e_mean
+    return _assemble(law, flow, result, asked_rate=asked, largest=largest, limits=(by_cache, by_limit),
+                     saturated=saturated, benchmark=result.ttft_mean, in_flight=in_flight)
+
+
+def _slot_wait(law: StepLaw, flow: Flow, running: Array, arrival_cv: Array) -> tuple[Array, Array]:
+    """Mean and variance of the wait for a running place, and what bursts add to the prompt queue."""
+    service = flow.first_token + law.decode_steps * flow.step
+    busy = np.minimum(flow.rate * service / running, 1.0 - 1e-6)
+    delayed = busy ** (np.sqrt(2.0 * (running + 1.0)) - 1.0)
+    spread = law.lengths.output_square / law.lengths.output**2 - 1.0
+    places = delayed * service / running / (1.0 - busy) * (arrival_cv**2 + spread) / 2.0
+    burst = np.maximum(arrival_cv**2 - 1.0, -1.0) / 2.0
+    prompts = np.maximum(burst * (flow.backlog + flow.busy * (flow.own - flow.per_token * law.lengths.prompt)),
+                         -flow.backlog)
+    return places + prompts, 2.0 * places**2 / np.maximum(delayed, 1e-6) + np.maximum(prompts, 0.0)**2
+
+
+def _assemble(law: StepLaw, flow: Flow, result: Latencies, *, asked_rate: Array, largest: Array,
+              limits: tuple[Array, Array], saturated: Truth, benchmark: Array, in_flight: Array) -> SteadyState:
+    by_cache, by_limit = limits
+    rate = np.minimum(asked_rate, largest)
+    running = np.minimum(by_cache, by_limit)
+    cap_batch, _ = token_cap(law, running)
+    limit = np.where(cap_batch < running, Limit.TOKEN_BUDGET,
+                     np.where(by_cache < by_limit, Limit.KV_CAPACITY, Limit.MAX_NUM_SEQS))
+    nonempty = flow.batch if result.closed else np.where(
+        flow.mean_batch > 0, flow.mean_batch / at_least_one(np.maximum(flow.mean_batch, 1e-9)), 1.0)
+    nonempty = np.clip(nonempty, 1.0, running)
+    load = asked_rate / largest
+    shape = rate.shape
+    return SteadyState(
+        request_rate=rate, max_request_rate=largest, load=load, saturated=np.broadcast_to(saturated, shape),
+        near_saturation=np.broadcast_to((load > VALID_LOAD) & (not result.closed), shape),
+        limit=np.broadcast_to(limit, shape), running_capacity=np.broadcast_to(running * law.groups, shape),
+        concurrency=np.broadcast_to(in_flight, shape), batch=nonempty * rate / flow.rate, rank_batch=nonempty,
+        context=np.broadcast_to(law.lengths.context, shape), t_decode=flow.t_decode, t_mixed=flow.t_mixed,
+        phi=flow.phi, prompt_tokens_per_mixed_step=flow.lump, latency=result, ttft_benchmark=benchmark,
+        output_tokens_per_s=rate * law.lengths.output,
+        total_tokens_per_s=rate * (law.lengths.output + law.lengths.full_prompt),
+        utilization=np.minimum(load, 1.0))

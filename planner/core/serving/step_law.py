@@ -1,0 +1,180 @@
+"""One engine step as the fixed points see it: decode time, lumps of prompt tokens, and what a prompt costs in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.execution.step_table import StepTable
+from planner.core.quantities.arrays import Array, require_positive
+from planner.core.serving.lengths import Moments, RequestLengths, mean_clipped, moments
+from planner.core.serving.policy import Chunking, PrefillOrder, SchedulerPolicy, ServingLimits
+
+TINY = 1e-12
+"""Keeps quotients of vanishing loads finite [any unit]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLaw:
+    """A step table bound to a workload and a scheduler; one attention group (rank and micro-batch)."""
+
+    table: StepTable
+    policy: SchedulerPolicy
+    lengths: Moments
+    per_sequence: Array
+    """Time a decoding sequence adds beyond its tokens: Σ_w k_w·E[min(c, w)] + c_R [s]."""
+    decode_steps: Array
+    """Decode steps of a request, (O - 1)/tokens per step [1]."""
+    query_tokens: Array
+    draft_time: Array
+    budget: Array
+    """Tokens of a step [token]."""
+    groups: Array
+    """Attention groups the replica's load spreads over, data ranks x micro-batches [1]."""
+    lockstep: Array
+    """Data ranks that wait for one another [1]."""
+
+    def decode(self, batch: Array) -> tuple[Array, Array, Array]:
+        """Time of a pure decode step, its slope in the batch and its base part.
+
+        Parameters
+        ----------
+        batch : ndarray
+            Decoding sequences of the group [1].
+
+        Returns
+        -------
+        tuple of ndarray
+            t_d [s], dt_d/dB [s], base(q·B) [s].
+        """
+        base, slope = self.table.base_on_grid(self.query_tokens * batch)
+        return (base + self.per_sequence * batch + self.draft_time, slope * self.query_tokens + self.per_sequence,
+                base)
+
+    def per_token(self, tokens: Array, batch: Array, base: Array) -> Array:
+        """Time a prompt token adds when ``tokens`` of them share a step.
+
+        Parameters
+        ----------
+        tokens : ndarray
+            Prompt tokens in the step [token].
+        batch : ndarray
+            Decoding sequences of the group [1].
+        base : ndarray
+            base(q·B) [s].
+
+        Returns
+        -------
+        ndarray
+            Against the decode step it is mixed into, or in full for a scheduler that runs prompts alone [s/token].
+        """
+        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else np.zeros_like(batch)
+        already = base if self.policy.order is PrefillOrder.MIXED else np.zeros_like(base)
+        step, _ = self.table.base_on_grid(beside + tokens)
+        return (step - already + self.table.prefill_extra) / tokens + self.table.per_pair * self.lengths.pairs_per_token
+
+    def room(self, batch: Array) -> Array:
+        """Prompt tokens a step can take beside the decodes.
+
+        Parameters
+        ----------
+        batch : ndarray
+            Decoding sequences of the group [1].
+
+        Returns
+        -------
+        ndarray
+            At least one; a scheduler that keeps prompts whole takes the longest of them [token].
+        """
+        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else np.zeros_like(batch)
+        free = np.maximum(self.budget - beside, 1.0)
+        return np.maximum(free, self.lengths.prompt) if self.policy.chunking is Chunking.WHOLE else free
+
+
+def bind(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits) -> StepLaw:
+    """A step law from a table, a workload and a scheduler.
+
+    Parameters
+    ----------
+    table : StepTable
+        Per attention group; its grid broadcasts against the workload's.
+    lengths : RequestLengths
+        The workload.
+    policy : SchedulerPolicy
+        The engine.
+    limits : ServingLimits
+        Sizes of the replica.
+
+    Returns
+    -------
+    StepLaw
+        Arrays of the common grid.
+
+    Raises
+    ------
+    InvalidQuantity
+        A size that is not above zero.
+    """
+    law = moments(lengths)
+    per_sequence = np.asarray(table.per_request, dtype=np.float64)
+    for window, slope in zip(table.windows, table.per_context_token, strict=True):
+        per_sequence = per_sequence + slope * mean_clipped(law.context, law.half_span, float(window))
+    data = require_positive("data_parallel", limits.data_parallel)
+    return StepLaw(
+        table=table, policy=policy, lengths=law, per_sequence=per_sequence,
+        decode_steps=(law.output - 1.0) / require_positive("tokens_per_step", limits.tokens_per_step),
+        query_tokens=require_positive("query_tokens", limits.query_tokens),
+        draft_time=np.asarray(limits.draft_time_s, dtype=np.float64),
+        budget=require_positive("token_budget", limits.token_budget),
+        groups=data * require_positive("pipeline_parallel", limits.pipeline_parallel), lockstep=data)
+
+
+def sequence_tokens(law: StepLaw, limits: ServingLimits) -> Array:
+    """KV tokens one running sequence holds: on the mean of its life, or reserved to its end.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    limits : ServingLimits
+        Cache classes and fixed state.
+
+    Returns
+    -------
+    ndarray
+        With half a block of waste [token].
+    """
+    lengths = law.lengths
+    reserve = law.policy.admission.value == "reserve"
+    mean = lengths.full_prompt + lengths.output if reserve else lengths.context
+    spread = np.zeros_like(mean) if reserve else lengths.half_span
+    windows, shares = limits.cache_windows, limits.cache_shares
+    if windows is None or shares is None:
+        held = mean
+    else:
+        held = sum((share * mean_clipped(mean, spread, float(window))
+                    for window, share in zip(windows, shares, strict=True)), start=np.zeros(()))
+    return held + np.asarray(limits.cache_fixed_tokens, dtype=np.float64) + law.policy.block_tokens / 2.0
+
+
+def running_limit(law: StepLaw, limits: ServingLimits) -> tuple[Array, Array]:
+    """Sequences a group can run at once, by cache and by the sequence limit.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    limits : ServingLimits
+        KV tokens of the replica and sequences per rank.
+
+    Returns
+    -------
+    tuple of ndarray
+        By KV capacity, by max_num_seqs [1]; at least one, since a plan refuses what cannot hold a request.
+    """
+    by_cache = (require_positive("kv_capacity_tokens", limits.kv_capacity_tokens) / law.groups
+                / sequence_tokens(law, limits))
+    stages = law.groups / law.lockstep
+    by_limit = require_positive("max_num_seqs", limits.max_num_seqs) / stages
+    return np.maximum(by_cache, 1.0), np.maximum(by_limit, 1.0)
