@@ -75,3 +75,45 @@ class Chip:
             raise MissingFact(f"{self.name} has no published dense {pipe} peak.", fact=f"peak_flop_per_s.{pipe}",
                               hint="It has: " + ", ".join(sorted(k for k, v in self.peaks.items() if v)))
         return value
+
+    def ridge(self, pipe: str) -> float:
+        """The intensity at which a pipe's peak and the memory bandwidth meet.
+
+        Parameters
+        ----------
+        pipe : str
+            bf16, fp8, …
+
+        Returns
+        -------
+        float
+            π/β [FLOP/byte].
+        """
+        return self.peak(pipe) / self.bandwidth
+
+    def link(self, chips: int) -> Link:
+        """The fastest connection that reaches a whole group of chips.
+
+        Parameters
+        ----------
+        chips : int
+            Size of the group [1], two or more.
+
+        Returns
+        -------
+        Link
+            The scale-up link inside its domain, else the host bus inside a node, else the network.
+
+        Raises
+        ------
+        MissingFact
+            No connection that spans the group is catalogued.
+        """
+        if self.scale_up is not None and chips <= self.scale_up.domain:
+            return self.scale_up
+        if self.host is not None and chips <= self.gpus_per_node:
+            return self.host
+        if self.network is not None and chips <= self.network.domain:
+            return self.network
+        raise MissingFact(f"{self.name} has no catalogued link that spans {chips} chips.", fact="link_bytes_per_s",
+                          hint="Give the SKU's link rate, or use fewer chips per replica.")
