@@ -1,0 +1,1 @@
+"""What a step does: work and traffic of every operator, lowered once from architecture, layout and formats."""

@@ -1,0 +1,161 @@
+"""A table bound to a chip: every operator row with the ceilings it meets and, when calibrated, its efficiency curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from planner.core.hardware.chip import Chip
+from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve
+from planner.core.hardware.efficiency.gemm import GemmCurve
+from planner.core.hardware.efficiency.knee import stack as stack_curves
+from planner.core.hardware.efficiency.linear import RecurrentCurve
+from planner.core.hardware.efficiency.moe import MoeCurve
+from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.operators.table import OperatorTable
+from planner.core.operators.table import stack as stack_tables
+from planner.core.precision import Compute, compute_pipe, weight_format
+from planner.core.quantities.arrays import Array
+
+Curve = TypeVar("Curve")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """Efficiency curves by row, and the profile whose overheads complete a step."""
+
+    gemm: GemmCurve | None
+    moe: MoeCurve | None
+    decode: DecodeCurve | None
+    prompt: PromptCurve | None
+    recurrent: RecurrentCurve | None
+    profile: EfficiencyProfile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundTable:
+    """Operators under ceilings; arrays have shape (op,) or (op, variant), scalars () or (variant,)."""
+
+    table: OperatorTable
+    chip: Chip
+    bandwidth: Array
+    """β of memory [byte/s]."""
+    matmul_peak: Array
+    """π of each GEMM row's pipe [FLOP/s]."""
+    mixture_peak: Array
+    """π of each expert row's pipe [FLOP/s]."""
+    half_peak: Array
+    """π of 16-bit arithmetic, for attention and everything element-wise [FLOP/s]."""
+    link_rate: Array
+    """One-way rate of the link each collective crosses [byte/s]."""
+    pipes: tuple[str, ...]
+    """Pipe of each GEMM row."""
+    block_compute: Compute
+    """What the block weights' format runs on."""
+    curves: Curves | None = None
+    """None under datasheet ceilings."""
+
+
+def bind(table: OperatorTable, chip: Chip, profile: EfficiencyProfile | None = None) -> BoundTable:
+    """A table under a chip's datasheet ceilings, or under them and a profile's efficiency curves.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        What one rank executes.
+    chip : Chip
+        The SKU.
+    profile : EfficiencyProfile or None
+        Measured efficiencies; None means datasheet ceilings.
+
+    Returns
+    -------
+    BoundTable
+        Rows with ceilings.
+
+    Raises
+    ------
+    MissingFact
+        The chip lacks a peak or a link the table needs.
+    """
+    matmul = [compute_pipe(weight_format(f), chip.peaks, chip.name) for f in table.matmuls.formats]
+    mixture = [compute_pipe(weight_format(f), chip.peaks, chip.name) for f in table.mixtures.formats]
+    half = compute_pipe(weight_format("bf16"), chip.peaks, chip.name).peak
+    return BoundTable(
+        table=table, chip=chip, bandwidth=np.asarray(chip.bandwidth), pipes=tuple(c.pipe for c in matmul),
+        matmul_peak=np.array([c.peak for c in matmul]), mixture_peak=np.array([c.peak for c in mixture]),
+        half_peak=np.asarray(half), link_rate=np.array([np.inf if p <= 1 else chip.link(int(p)).bytes_per_s
+                                                        for p in table.collectives.ranks], dtype=np.float64),
+        block_compute=compute_pipe(weight_format(table.block_format), chip.peaks, chip.name),
+        curves=None if profile is None else _curves(table, profile, matmul, mixture))
+
+
+def _curves(table: OperatorTable, profile: EfficiencyProfile, matmul: list[Compute], mixture: list[Compute]) -> Curves:
+    cache = table.cache_format
+    return Curves(
+        gemm=_stacked([profile.gemm_curve(f, weight_only=c.weight_only)
+                       for f, c in zip(table.matmuls.formats, matmul, strict=True)]),
+        moe=_stacked([profile.moe_curve(f, weight_only=c.weight_only)
+                      for f, c in zip(table.mixtures.formats, mixture, strict=True)]),
+        decode=_stacked([profile.decode_curve(k, cache) for k in table.cores.kinds]),
+        prompt=_stacked([profile.prompt_curve(k, cache) for k in table.cores.kinds]),
+        recurrent=_stacked([profile.recurrent_curve(k) for k in table.states.kinds]), profile=profile)
+
+
+def _stacked(curves: list[Curve]) -> Curve | None:
+    return stack_curves(curves, 0) if curves else None
+
+
+def stack_bound(bounds: Sequence[BoundTable]) -> BoundTable:
+    """One bound table whose arrays carry a trailing variant axis.
+
+    Parameters
+    ----------
+    bounds : sequence of BoundTable
+        Variants of one model with the same rows, all calibrated or all ideal.
+
+    Returns
+    -------
+    BoundTable
+        Arrays of shape (op, variant), scalars of shape (variant,); profile overheads are those of the first.
+    """
+    first = bounds[0]
+    curves = first.curves
+    if curves is not None:
+        parts = {f.name: _join([getattr(b.curves, f.name) for b in bounds])
+                 for f in fields(curves) if f.name != "profile"}
+        curves = replace(curves, **parts)
+    arrays = {name: np.stack([getattr(b, name) for b in bounds], axis=-1)
+              for name in ("bandwidth", "matmul_peak", "mixture_peak", "half_peak", "link_rate")}
+    return replace(first, table=stack_tables([b.table for b in bounds]), curves=curves, **arrays)
+
+
+def _join(curves: list[Any]) -> Any:  # noqa: ANN401 - one of five curve classes, or None
+    if curves[0] is None:
+        return None
+    kind = type(curves[0])
+    return kind(**{f.name: np.stack([getattr(c, f.name) for c in curves], axis=-1) for f in fields(kind)})
+
+
+def widen(curve: Curve, like: Array) -> Curve:
+    """A stacked curve whose parameters broadcast against a grid.
+
+    Parameters
+    ----------
+    curve : curve dataclass
+        Parameters of shape (op,) or (op, variant).
+    like : ndarray
+        The grid, shape (*grid) or (variant, *grid).
+
+    Returns
+    -------
+    curve dataclass
+        Parameters of shape (op, 1, …).
+    """
+    kind: Any = type(curve)
+    extra = like.ndim + 1
+    return kind(**{name: (value := getattr(curve, name)).reshape(value.shape + (1,) * (extra - value.ndim))  # type: ignore[no-any-return]
+                   for name in kind.__dataclass_fields__})

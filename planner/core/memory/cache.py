@@ -1,0 +1,110 @@
+"""Cache bytes of a sequence on one rank: growing with context, capped by windows, or constant in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+
+import numpy as np
+
+from planner.core.architecture.model import Model, ModelCard
+from planner.core.architecture.parts import KvCache
+from planner.core.operators.shard import cache_heads_on_rank, pieces_on_rank
+from planner.core.parallelism import Layout
+from planner.core.precision import CacheFormat
+from planner.core.quantities.arrays import Array
+
+_FP32, _HALF = 4.0, 2.0  # [byte]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheFootprint:
+    """What one sequence keeps on the busiest rank, by class of layers; arrays have shape (class,)."""
+
+    windows: Array
+    """Tokens kept at most; inf keeps all [token]."""
+    strides: Array
+    """Context tokens per entry [1]."""
+    entry_bytes: Array
+    """Bytes per entry over all layers of the class [byte]."""
+    layers: Array
+    """Layers of the class on the rank [1]."""
+    state_bytes: float
+    """Recurrent state of a sequence [byte]."""
+
+    @property
+    def bytes_per_token(self) -> float:
+        """Bytes a further token of a short context takes, all classes [byte]."""
+        return float((self.entry_bytes / self.strides).sum())
+
+    def bytes_per_sequence(self, tokens: float | Array) -> Array:
+        """Bytes a sequence of that length holds.
+
+        Parameters
+        ----------
+        tokens : float or ndarray
+            Context [token], shape (*grid).
+
+        Returns
+        -------
+        ndarray
+            [byte], shape (*grid), before block rounding.
+        """
+        length = np.asarray(tokens, dtype=np.float64)
+        shape = (-1,) + (1,) * length.ndim
+        kept = np.minimum(length, self.windows.reshape(shape)) / self.strides.reshape(shape)
+        return np.asarray((kept * self.entry_bytes.reshape(shape)).sum(axis=0) + self.state_bytes)
+
+
+def cache_footprint(model: Model | ModelCard, layout: Layout, cache: CacheFormat) -> CacheFootprint:
+    """The cache of one sequence on the busiest rank of a replica.
+
+    Parameters
+    ----------
+    model : Model or ModelCard
+        The architecture.
+    layout : Layout
+        Tensor parallelism spreads heads (a latent repeats), pipeline stages spread layers.
+    cache : CacheFormat
+        KV-cache format.
+
+    Returns
+    -------
+    CacheFootprint
+        By class of equal window and stride.
+    """
+    caches, state = _caches(model, layout)
+    share = 1.0 / layout.pipeline
+    total = model.layers if isinstance(model, ModelCard) else model.layer_count
+    share *= ceil(total / layout.pipeline) * layout.pipeline / total
+    classes: dict[tuple[float, float], list[float]] = {}
+    for count, item in caches:
+        if not item.stored:
+            continue
+        key = (inf if item.window is None else float(item.window), item.stride)
+        entry = classes.setdefault(key, [0.0, 0.0])
+        heads = cache_heads_on_rank(item, layout.tensor)
+        entry[0] += count * share * heads * item.entry_bytes(cache.bytes_per_element)
+        entry[1] += count * share
+    keys = sorted(classes, reverse=True)
+    return CacheFootprint(
+        windows=np.array([k[0] for k in keys]), strides=np.array([k[1] for k in keys]),
+        entry_bytes=np.array([classes[k][0] for k in keys]), layers=np.array([classes[k][1] for k in keys]),
+        state_bytes=state * share)
+
+
+def _caches(model: Model | ModelCard, layout: Layout) -> tuple[Sequence[tuple[int, KvCache]], float]:
+    if isinstance(model, ModelCard):
+        return [(model.layers, KvCache(heads=model.kv_heads, elements_per_head=2.0 * model.head_dim))], 0.0
+    caches: list[tuple[int, KvCache]] = []
+    state = 0.0
+    for count, layer in model.layers:
+        if layer.mixer is None:
+            continue
+        caches += [(count, item) for item in layer.mixer.caches()]
+        kept = layer.mixer.state()
+        if kept is not None:
+            size = kept.fp32_elements * _FP32 + kept.model_elements * _HALF
+            state += count * size * pieces_on_rank(kept.units, layout.tensor) / kept.units
+    return caches, state

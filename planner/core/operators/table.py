@@ -1,0 +1,121 @@
+"""The operator table: what one rank of a deployment executes per step, as coefficient arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from planner.core.operators.attention import Cores
+from planner.core.operators.collective import Collectives
+from planner.core.operators.elementwise import Passes
+from planner.core.operators.matmul import Matmuls
+from planner.core.operators.mixture import Mixtures
+from planner.core.operators.recurrent import States
+from planner.core.quantities.arrays import Array
+from planner.core.parallelism import Layout
+
+Group = TypeVar("Group", Matmuls, Mixtures, Cores, States, Passes, Collectives)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorTable:
+    """Every operator of one rank, grouped by the way it scales; identical layers are one row with a count."""
+
+    matmuls: Matmuls
+    mixtures: Mixtures
+    cores: Cores
+    states: States
+    passes: Passes
+    collectives: Collectives
+    layers: float
+    """Layers a token passes, pipeline imbalance included [1]."""
+    layout: Layout
+    block_format: str
+    """Format of the block weights, for B*."""
+    cache_format: str
+    hidden: float
+    vocabulary_on_rank: Array
+    """Logits computed per token on this rank, shape () or (variant,) [1]."""
+    expert_ratio: float
+    """E / k of the routed experts, 1 for dense models [1]."""
+    kind_layers: Mapping[str, float]
+    """Layers by core kind (gqa, mla, sparse, linear, ssm) [1]."""
+    norm_bytes_per_token: float = 0.0
+    """Bytes the norm rows of all layers move per token [byte]."""
+    coarse: bool = False
+    """Lowered from a card: attention FLOP and activation traffic are unknown and count as zero."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the replica [1]."""
+        return self.layout.gpus
+
+    def sequences_on_rank(self, batch: Array) -> Array:
+        """Sequences one rank advances per pass when the replica decodes ``batch``.
+
+        Parameters
+        ----------
+        batch : ndarray
+            B, sequences decoding in the replica [1].
+
+        Returns
+        -------
+        ndarray
+            B over data-parallel groups and pipeline microbatches, at least one [1].
+        """
+        return np.maximum(batch / (self.layout.data * self.layout.pipeline), np.minimum(batch, 1.0))
+
+    def expert_group_tokens(self, tokens: Array) -> Array:
+        """Tokens the experts see when each rank has ``tokens``.
+
+        Parameters
+        ----------
+        tokens : ndarray
+            Tokens on this rank [token].
+
+        Returns
+        -------
+        ndarray
+            Tokens over the data-parallel groups [token].
+        """
+        return tokens * float(self.layout.data)
+
+
+def stack(tables: Sequence[OperatorTable]) -> OperatorTable:
+    """One table whose arrays carry a trailing variant axis.
+
+    Parameters
+    ----------
+    tables : sequence of OperatorTable
+        Variants of one model: same rows, other formats, layouts or chips.
+
+    Returns
+    -------
+    OperatorTable
+        Arrays of shape (op, variant); layout-dependent scalars are those of the first table.
+
+    Raises
+    ------
+    ValueError
+        The tables' rows differ.
+    """
+    first = tables[0]
+    parts: dict[str, Any] = {name: _stack_group([getattr(t, name) for t in tables])
+             for name in ("matmuls", "mixtures", "cores", "states", "passes", "collectives")}
+    parts["vocabulary_on_rank"] = np.stack([t.vocabulary_on_rank for t in tables])
+    rest = {f.name: getattr(first, f.name) for f in fields(first) if f.name not in parts}
+    return OperatorTable(**parts, **rest)
+
+
+def _stack_group(groups: Sequence[Group]) -> Group:
+    first = groups[0]
+    if any(g.names != first.names for g in groups):
+        raise ValueError("Only variants with the same operator rows can be stacked.")
+    values = {}
+    for f in fields(first):
+        value = getattr(first, f.name)
+        values[f.name] = np.stack([getattr(g, f.name) for g in groups], axis=-1) if isinstance(value, np.ndarray) else value
+    return type(first)(**values)
