@@ -1,0 +1,1 @@
+"""HTTP: the REST service."""

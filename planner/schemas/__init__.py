@@ -1,0 +1,1 @@
+"""Request and answer types, shared by the API and the client; nothing but pydantic."""

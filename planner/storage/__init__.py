@@ -1,0 +1,1 @@
+"""Databases: SQLite and PostgreSQL behind the services' ports."""

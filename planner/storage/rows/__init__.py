@@ -1,0 +1,6 @@
+"""Every table, so that the metadata is complete wherever it is used."""
+
+from planner.storage.rows.entry import ChangeRow, EntryRow, ReplayRow, WorkspaceRow
+from planner.storage.rows.job import JobEventRow, JobResultRow, JobRow
+
+__all__ = ["ChangeRow", "EntryRow", "JobEventRow", "JobResultRow", "JobRow", "ReplayRow", "WorkspaceRow"]

@@ -1,0 +1,62 @@
+"""The composition root: the only module that knows every adapter and hands each service what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from planner.config import Settings
+from planner.services.catalog import CatalogService
+from planner.services.ports import Kind, Library
+from planner.services.resources import ResourceService
+
+if TYPE_CHECKING:
+    from planner.storage.unit_of_work import SqlStore
+
+
+@dataclass
+class Planner:
+    """Every service, made on first use: the command line must not pay for what it does not touch."""
+
+    settings: Settings
+
+    @cached_property
+    def store(self) -> SqlStore:
+        """Return the database behind the service."""
+        from planner.storage.engine import open_engine  # noqa: PLC0415 - SQLAlchemy takes 0.3 s to import
+        from planner.storage.unit_of_work import SqlStore  # noqa: PLC0415 - as above
+
+        return SqlStore(open_engine(self.settings.database_url))
+
+    @cached_property
+    def catalog(self) -> CatalogService:
+        """Return names to values, over the built-in entries and the database's."""
+        return CatalogService(libraries(), self.store)
+
+    @cached_property
+    def resources(self) -> ResourceService:
+        """Return the stored entries."""
+        return ResourceService(self.store, self.catalog)
+
+    def upgrade(self) -> None:
+        """Migrate the database when the settings say so."""
+        if self.settings.upgrade_on_start:
+            from planner.storage import migrate  # noqa: PLC0415 - as above
+
+            migrate.upgrade(self.store.engine)
+
+    def close(self) -> None:
+        """Give the database's connections back."""
+        if "store" in self.__dict__:
+            self.store.engine.dispose()
+
+
+def libraries() -> Mapping[Kind, Library]:
+    """Return each kind of entries with its built-in ones and its reader."""
+    from planner.catalog.chips import built_in_chips  # noqa: PLC0415 - read when first needed
+    from planner.catalog.libraries import DocumentLibrary, PriceLibrary, SkuLibrary  # noqa: PLC0415 - as above
+
+    return {"model": DocumentLibrary("model"), "sku": SkuLibrary(built_in_chips()), "price": PriceLibrary(),
+            "scenario": DocumentLibrary("scenario"), "calibration": DocumentLibrary("calibration")}

@@ -1,0 +1,25 @@
+"""How every question and answer is read: strictly, by known names, finite numbers, never text for a number."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Question(BaseModel):
+    """Root of every request body."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Answer(BaseModel):
+    """Root of every response body; used for documentation and by the client, never to validate on the way out."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+Slug = Annotated[str, Field(min_length=1, max_length=200, examples=["my-org/my-model"],
+                            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$")]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Positive = Annotated[float, Field(gt=0, lt=1e24)]
