@@ -69,6 +69,29 @@ def step_table(bound: BoundTable, context: Array) -> StepTable:
                      per_request=head + per_sequence - prompt + request, prefill_extra=extra + np.zeros_like(grid))
 
 
+def floor_growth(bound: BoundTable, context: Array, reference: float) -> Array:
+    """How much longer a step's attention floors are at one context than at another.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings, without variants.
+    context : ndarray
+        [token], shape (*grid).
+    reference : float
+        Context a table was built at [token].
+
+    Returns
+    -------
+    ndarray
+        To add to the table's base [s], shape (*grid); zero under datasheet ceilings.
+    """
+    if bound.curves is None or bound.curves.decode is None:
+        return np.zeros_like(context)
+    where = np.asarray(context, dtype=np.float64)
+    return _floors(bound, where) - _floors(bound, np.full_like(where, reference))
+
+
 def _sum(count: Array, times: Array, like: Array) -> Array:
     return np.asarray((rows(count, like) * times).sum(axis=0))
 

@@ -1,0 +1,52 @@
+"""A whole prompt: chunks of the token budget, one after another, nothing else in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from planner.core.execution.bound import BoundTable
+from planner.core.execution.step import prompt_step
+from planner.core.execution.summary import StepSummary, summarise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptCost:
+    """One prompt on an idle replica."""
+
+    tokens: float
+    """Prompt tokens computed [token]."""
+    chunks: int
+    summary: StepSummary
+
+
+def prompt_cost(bound: BoundTable, tokens: float, cached: float, budget: float) -> PromptCost:
+    """The cost of one prompt.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings, without variants.
+    tokens : float
+        Prompt tokens to compute [token].
+    cached : float
+        Prompt tokens found in the prefix cache [token].
+    budget : float
+        Tokens a step takes at most [token]; under datasheet ceilings a prompt is never cut.
+
+    Returns
+    -------
+    PromptCost
+        Per busiest GPU.
+
+    Notes
+    -----
+    Chunks are equal; the mean of what they find cached makes the pairs of full attention exact.
+    """
+    chunks = 1 if bound.curves is None else max(1, ceil(tokens / budget))
+    size = tokens / chunks
+    seen = cached + (chunks - 1) / 2.0 * size
+    cost = prompt_step(bound, np.asarray(size), np.asarray(seen))
+    return PromptCost(tokens=tokens, chunks=chunks, summary=summarise(cost, float(chunks)))

@@ -1,0 +1,1 @@
+"""The plan: one question about one deployment, answered from compiled configurations."""

@@ -1,0 +1,146 @@
+"""Plans: a question in, the contract's answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from planner.core.architecture.model import Model, ModelCard
+from planner.core.errors import InvalidQuantity
+from planner.core.execution.prompt import prompt_cost
+from planner.core.execution.step import decode_step
+from planner.core.execution.summary import summarise
+from planner.core.hardware.chip import Chip
+from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.workload import Workload
+from planner.services.catalog import CatalogService, Found
+from planner.services.plan import evidence
+from planner.services.plan.configuration import Compiler, Configuration, Resolved
+from planner.services.plan.cost import cost_section
+from planner.services.plan.explain import explanation
+from planner.services.plan.levers import changes, lever_section
+from planner.services.plan.load import Load, load_of
+from planner.services.plan.precision import choices, precision_section
+from planner.services.plan.question import AUTO, IDEAL, Deployment, PlanQuestion, Subject
+from planner.services.plan.sections import decode_section, fit_section, prefill_section, serving_section
+from planner.services.plan.variants import VariantTimes
+
+
+class Profiles(Protocol):
+    """Where efficiency profiles come from."""
+
+    def of(self, chip: Chip, engine: str, calibration: str, workspace: str) -> EfficiencyProfile | None:
+        """Return the profile of a chip under an engine and a calibration name; None for ``ideal``."""
+        ...
+
+
+class PlanService:
+    """Answers plans; holds compiled configurations between them."""
+
+    def __init__(self, catalog: CatalogService, profiles: Profiles) -> None:
+        self._catalog = catalog
+        self._profiles = profiles
+        self.compiler = Compiler()
+        self._times = VariantTimes()
+
+    def resolve(self, question: PlanQuestion) -> tuple[Resolved, Deployment, list[str]]:
+        """The model, the chip and the profile a question means, its deployment, and what names implied."""
+        model = self._found("model", question.model, question.workspace)
+        chip = self._found("sku", question.sku, question.workspace)
+        profile = self._profiles.of(chip.value, question.deployment.engine, question.calibration, question.workspace)
+        deployment = question.deployment
+        if deployment.weights == AUTO and model.weights is not None:
+            deployment = replace(deployment, weights=model.weights)
+        resolved = Resolved(
+            model_key=self._identity(model, question.model, question.workspace), model_id=model.id, model=model.value,
+            chip_key=self._identity(chip, question.sku, question.workspace), chip=chip.value, profile=profile)
+        return resolved, deployment, [*model.warnings, *chip.warnings]
+
+    def _found(self, kind: Any, subject: Subject, workspace: str) -> Found[Any]:  # noqa: ANN401 - "model" or "sku"
+        if isinstance(subject, str):
+            return self._catalog.find(kind, subject, workspace)
+        value = self._catalog.read(kind, subject)
+        return Found(id=str(subject.get("id") or "inline"), value=value, built_in=False)
+
+    def _identity(self, found: Found[Any], subject: Subject, workspace: str) -> Hashable:
+        if found.built_in:
+            return found.id
+        return (workspace, found.id, self._catalog.generation(workspace)) if isinstance(subject, str) else id(found.value)
+
+    def configure(self, question: PlanQuestion) -> tuple[Configuration, Deployment, list[str]]:
+        """The compiled configuration of a question, with its tensor parallelism chosen."""
+        resolved, deployment, notes = self.resolve(question)
+        tokens = request_tokens(question.workload)
+        configuration = self.compiler.smallest(resolved, deployment, tokens)
+        return configuration, replace(deployment, tensor_parallel=configuration.layout.tensor), notes
+
+    def answer(self, question: PlanQuestion) -> dict[str, Any]:
+        """The whole plan in the contract's names."""
+        check_workload(question.workload)
+        configuration, deployment, notes = self.configure(question)
+        workload, tokens = question.workload, request_tokens(question.workload)
+        fit = configuration.fit(deployment, tokens)
+        load = load_of(configuration, deployment, workload, fit)
+        step = summarise(decode_step(configuration.bound, np.asarray(load.batch), np.asarray(load.context)))
+        cached = workload.prefix_cache_hit * workload.input_tokens
+        prompt = prompt_cost(configuration.bound, max(workload.input_tokens - cached, 1.0), cached,
+                             float(deployment.max_num_batched_tokens))
+        answer: dict[str, Any] = {
+            "model": configuration.resolved.model_id, "sku": configuration.resolved.chip.id,
+            "deployment": _deployment(configuration, deployment), "fit": fit_section(fit),
+            "decode": decode_section(configuration, load, step), "prefill": prefill_section(prompt),
+            "precision": self._precision(configuration, deployment, load, tokens),
+            "serving": None if load.steady is None else serving_section(configuration, load.steady, question.objective,
+                                                                        workload),
+            "cost": None, "levers": [],
+        }
+        if question.usd_per_gpu_hour is not None and answer["serving"] is not None:
+            answer["cost"] = cost_section(configuration, answer["serving"], question.usd_per_gpu_hour)
+        found = changes(self.compiler, configuration, deployment, load)
+        answer["levers"] = lever_section(found, self._times, configuration, load, fit, step.time_s, tokens)
+        return self._complete(answer, configuration, deployment, workload, notes)
+
+    def _precision(self, configuration: Configuration, deployment: Deployment, load: Load, tokens: float,
+                   ) -> list[dict[str, Any]]:
+        found = choices(self.compiler, configuration.resolved, deployment, configuration.layout.tensor)
+        return precision_section(found, self._times, deployment, load, tokens)
+
+    def _complete(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment,
+                  workload: Workload, notes: list[str]) -> dict[str, Any]:
+        resolved = configuration.resolved
+        answer["intervals"] = evidence.intervals(answer, configuration)
+        answer["assumptions"] = evidence.assumptions(configuration, workload, deployment)
+        answer["warnings"] = [*notes, *evidence.warnings(configuration, workload)]
+        answer["provenance"] = evidence.provenance(configuration)
+        answer["calibration"] = evidence.calibration_section(resolved.profile)
+        answer["explanation"] = explanation(answer, model=resolved.model_id, sku=resolved.chip.id,
+                                            gpus=configuration.layout.gpus, weights=configuration.weights)
+        return answer
+
+
+def request_tokens(workload: Workload) -> float:
+    """Tokens one request occupies at its end."""
+    return workload.input_tokens + workload.output_tokens
+
+
+def check_workload(workload: Workload) -> None:
+    """Refuse a load that is neither a concurrency nor a rate, or is both."""
+    if (workload.concurrency is None) == (workload.request_rate is None):
+        raise InvalidQuantity("Give either workload.concurrency (requests in flight) or workload.request_rate (per "
+                              "second), not both and not neither.", pointer="/workload/concurrency")
+
+
+def _deployment(configuration: Configuration, deployment: Deployment) -> dict[str, Any]:
+    return {
+        "engine": deployment.engine, "engine_version": deployment.engine_version,
+        "tensor_parallel": configuration.layout.tensor, "pipeline_parallel": configuration.layout.pipeline,
+        "data_parallel": configuration.layout.data, "expert_parallel": configuration.layout.expert,
+        "gpus": configuration.layout.gpus, "weights": configuration.weights, "kv_cache": configuration.kv_cache,
+        "memory_utilization": deployment.memory_utilization, "max_num_seqs": deployment.max_num_seqs,
+        "max_num_batched_tokens": deployment.max_num_batched_tokens, "max_model_len": deployment.max_model_len,
+    }
+
+

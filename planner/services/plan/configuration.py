@@ -1,0 +1,204 @@
+"""Compiled configurations: everything about a model on a SKU that no load changes, made once and kept.
+
+A plan, a sweep, a sizing and a simulation all start from a :class:`Configuration`; only the load differs.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import Any, TypeVar
+
+import numpy as np
+
+from planner.core.architecture.model import Model, ModelCard, WeightScheme
+from planner.core.architecture.parameters import count_parameters
+from planner.core.errors import InvalidLayout
+from planner.core.execution.bound import BoundTable, bind
+from planner.core.execution.step_table import StepTable
+from planner.core.execution.tabulate import floor_growth, step_table
+from planner.core.hardware.chip import Chip
+from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.memory.budget import Reservation, reservation
+from planner.core.memory.cache import CacheFootprint, cache_footprint
+from planner.core.memory.fit import MemoryFit, memory_fit
+from planner.core.memory.weights import weight_bytes_on_rank
+from planner.core.operators.card import lower_card
+from planner.core.operators.lower import lower, scheme_for
+from planner.core.operators.table import OperatorTable
+from planner.core.parallelism import Layout
+from planner.core.precision import cache_format, weight_format
+from planner.core.quantities.arrays import Array
+from planner.core.serving.policy import POLICIES, SchedulerPolicy, ServingLimits
+from planner.services.plan.question import AUTO, Deployment
+
+T = TypeVar("T")
+REFERENCE_CONTEXT = 1024.0
+"""Context the kept step tables are built at; a question adds the growth of the attention floor [token]."""
+
+
+class Memo:
+    """A bounded memory of compiled values, least recently used first out."""
+
+    def __init__(self, entries: int) -> None:
+        self._entries = entries
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The kept value, or a new one."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            kept: T = self._kept[key]
+            return kept
+        value = self._kept[key] = make()
+        if len(self._kept) > self._entries:
+            self._kept.popitem(last=False)
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """Who and what a question is about, after names."""
+
+    model_key: Hashable
+    """Identity of the model's content, for the memory of compiled configurations."""
+    model_id: str
+    model: Model | ModelCard
+    chip_key: Hashable
+    chip: Chip
+    profile: EfficiencyProfile | None
+    """None under datasheet ceilings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """A model lowered for a layout and formats, bound to a chip, with its memory."""
+
+    key: Hashable
+    resolved: Resolved
+    engine: str
+    layout: Layout
+    weights: str
+    """Name of the block weights' format."""
+    kv_cache: str
+    scheme: WeightScheme
+    table: OperatorTable
+    ideal: BoundTable
+    bound: BoundTable
+    """Under efficiency curves, or the ideal one itself."""
+    footprint: CacheFootprint
+    weights_bytes: float
+    steps: StepTable
+    """At the reference context."""
+    policy: SchedulerPolicy
+    parameters: float
+    """All parameters of the language model [1]."""
+
+    def step_table(self, context: Array) -> StepTable:
+        """The step table with attention floors at this context."""
+        grown = floor_growth(self.bound, context, REFERENCE_CONTEXT)
+        if not grown.any():
+            return self.steps
+        return replace(self.steps, base=self.steps.base.reshape(-1, *(1,) * grown.ndim) + grown
+                       if grown.ndim else self.steps.base + grown)
+
+    def fit(self, deployment: Deployment, request_tokens: float) -> MemoryFit:
+        """The memory of one replica under a deployment's limits."""
+        return memory_fit(
+            self.footprint, self.layout, capacity=self.resolved.chip.memory_bytes,
+            utilization=deployment.memory_utilization, weights=self.weights_bytes, reserved=self.reserved(deployment),
+            request_tokens=request_tokens, longest=deployment.max_model_len)
+
+    def reserved(self, deployment: Deployment) -> Reservation:
+        """What the engine keeps beside weights and cache."""
+        return reservation(self.engine, self.layout, vocabulary=self.resolved.model.vocabulary,
+                           max_num_seqs=float(deployment.max_num_seqs))
+
+    def limits(self, deployment: Deployment, pool_bytes: float) -> ServingLimits:
+        """Sizes that bound the replica under load, from the KV pool of one GPU."""
+        kept = self.footprint
+        unit = kept.bytes_per_token or kept.state_bytes or 1.0
+        shares = kept.entry_bytes / kept.strides / unit
+        return ServingLimits(
+            kv_capacity_tokens=max(pool_bytes / unit, 1.0) * self.layout.data, max_num_seqs=float(deployment.max_num_seqs),
+            token_budget=float(deployment.max_num_batched_tokens), data_parallel=float(self.layout.data),
+            pipeline_parallel=float(self.layout.pipeline),
+            cache_windows=kept.windows * kept.strides if shares.size else np.array([np.inf]),
+            cache_shares=shares if shares.size else np.zeros(1), cache_fixed_tokens=kept.state_bytes / unit)
+
+
+class Compiler:
+    """Makes configurations and keeps them."""
+
+    def __init__(self, entries: int = 4096) -> None:
+        self._configurations = Memo(entries)
+
+    def configuration(self, resolved: Resolved, deployment: Deployment) -> Configuration:
+        """The configuration of a deployment whose tensor parallelism is given."""
+        layout = Layout(tensor=deployment.tensor_parallel or 1, pipeline=deployment.pipeline_parallel,
+                        data=deployment.data_parallel, expert=deployment.expert_parallel)
+        profile = None if resolved.profile is None else (resolved.profile.id, resolved.profile.measured_on)
+        key = (resolved.model_key, resolved.chip_key, profile, layout, deployment.engine, deployment.weights,
+               deployment.kv_cache)
+        return self._configurations.get(key, lambda: _compile(key, resolved, layout, deployment))
+
+    def smallest(self, resolved: Resolved, deployment: Deployment, request_tokens: float) -> Configuration:
+        """The configuration with the least tensor parallelism that fits, else the widest inside one domain."""
+        if deployment.tensor_parallel is not None:
+            return self.configuration(resolved, deployment)
+        last: Configuration | None = None
+        refusal: InvalidLayout | None = None
+        for tensor in widths(resolved):
+            expert = gcd(deployment.expert_parallel, tensor * deployment.data_parallel)
+            if expert != deployment.expert_parallel:
+                continue
+            try:
+                candidate = self.configuration(resolved, replace(deployment, tensor_parallel=tensor))
+            except InvalidLayout as error:
+                refusal = error
+                continue
+            last = candidate
+            if candidate.fit(deployment, request_tokens).fits:
+                break
+        if last is None:
+            raise refusal or InvalidLayout(
+                f"No tensor_parallel carries expert_parallel={deployment.expert_parallel}.",
+                pointer="/deployment/expert_parallel")
+        return last
+
+
+def widths(resolved: Resolved) -> tuple[int, ...]:
+    """Tensor-parallel sizes worth trying: powers of two inside the scale-up domain, one where there is no link."""
+    chip = resolved.chip
+    domain = max(chip.scale_up.domain if chip.scale_up else 1, chip.gpus_per_node if chip.host else 1)
+    return tuple(2**n for n in range(7) if 2**n <= domain) or (1,)
+
+
+def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Deployment) -> Configuration:
+    model, chip = resolved.model, resolved.chip
+    declared = None if isinstance(model, ModelCard) else model.cache_format
+    cache = cache_format((declared or "bf16") if deployment.kv_cache == AUTO else deployment.kv_cache)
+    if isinstance(model, ModelCard):
+        fmt = weight_format("bf16" if deployment.weights == AUTO else deployment.weights)
+        scheme = WeightScheme(default=fmt.name)
+        table = lower_card(model, layout=layout, weights=fmt, cache=cache)
+    else:
+        scheme = scheme_for(model, deployment.weights)
+        table = lower(model, layout=layout, scheme=scheme, cache=cache)
+    ideal = bind(table, chip)
+    bound = ideal if resolved.profile is None else bind(table, chip, resolved.profile)
+    return Configuration(
+        key=key, resolved=resolved, engine=deployment.engine, layout=layout, weights=table.block_format,
+        kv_cache=cache.name, scheme=scheme, table=table, ideal=ideal, bound=bound,
+        footprint=cache_footprint(model, layout, cache), weights_bytes=weight_bytes_on_rank(table, model, scheme),
+        steps=step_table(bound, np.asarray(REFERENCE_CONTEXT)), policy=_policy(deployment.engine, resolved.profile),
+        parameters=model.params if isinstance(model, ModelCard) else float(count_parameters(model).total))
+
+
+def _policy(engine: str, profile: EfficiencyProfile | None) -> SchedulerPolicy:
+    policy = POLICIES[engine]
+    if profile is None:
+        return replace(policy, request_latency_s=0.0)
+    return replace(policy, request_latency_s=profile.serving.ingest, wave_coefficient=profile.serving.wave)

@@ -1,0 +1,113 @@
+"""What a plan rests on: assumptions, warnings, where its numbers come from, and how far they may be off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.core.architecture.model import ModelCard
+from planner.core.execution.interval import factors
+from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.workload import Workload
+from planner.services.plan.configuration import Configuration
+from planner.services.plan.question import Deployment
+
+_SCALED = {
+    "tpot": ("decode.step_time_s", "serving.tpot_s.mean", "serving.tpot_s.p95", "serving.tpot_s.p99",
+             "serving.itl_s.mean"),
+    "rate": ("decode.tokens_per_s", "decode.tokens_per_s_per_user", "serving.output_tokens_per_s",
+             "serving.max_request_rate"),
+    "ttft": ("serving.ttft_s.mean", "serving.ttft_s.p50", "serving.ttft_s.p95", "serving.ttft_s.p99",
+             "prefill.time_s"),
+}
+
+
+def known_pair(profile: EfficiencyProfile) -> bool:
+    """Whether the chip's family was measured, so that only the deployment is new."""
+    return not str(profile.inherited.get("spread.tpot_dense", "")).startswith("default/") or not any(
+        label.startswith("default/") for name, label in profile.inherited.items() if name.startswith("gemm."))
+
+
+def intervals(answer: dict[str, Any], configuration: Configuration) -> dict[str, list[float]]:
+    """90 % intervals of the predicted times and rates; empty under datasheet ceilings, which are bounds."""
+    profile = configuration.resolved.profile
+    if profile is None:
+        return {}
+    known = known_pair(profile)
+    kind = "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
+    step, first = factors(profile.spread[kind], known=known), factors(profile.spread["ttft"], known=known)
+    scale = {"tpot": step, "rate": (1 / step[1], 1 / step[0]), "ttft": first}
+    found = {}
+    for group, paths in _SCALED.items():
+        low, high = scale[group]
+        for path in paths:
+            value = _at(answer, path)
+            if value is not None:
+                found[path] = [value * low, value * high]
+    return found
+
+
+def _at(answer: dict[str, Any], path: str) -> float | None:
+    here: Any = answer
+    for part in path.split("."):
+        if here is None:
+            return None
+        here = here[part]
+    return None if here is None else float(here)
+
+
+def assumptions(configuration: Configuration, workload: Workload, deployment: Deployment) -> list[str]:
+    """What the answer takes for granted, each in one sentence."""
+    rows = [
+        f"One replica: {configuration.layout.gpus} GPU(s), tensor {configuration.layout.tensor} × pipeline "
+        f"{configuration.layout.pipeline} × data {configuration.layout.data}, experts over {configuration.layout.expert}.",
+        f"Weights {configuration.weights}, KV cache {configuration.kv_cache}, engine {configuration.engine}.",
+        f"Requests of {workload.input_tokens:,.0f} prompt and {workload.output_tokens:,.0f} answer tokens"
+        + (f", {workload.prefix_cache_hit:.0%} of the prompt cached." if workload.prefix_cache_hit else "."),
+    ]
+    if workload.concurrency is not None:
+        rows.append(f"Closed loop: {workload.concurrency:,.0f} requests in flight, each asked again when answered.")
+    else:
+        rows.append(f"Open loop: {workload.request_rate:g} requests/s, gaps with coefficient of variation "
+                    f"{workload.arrival_cv:g}.")
+    if configuration.table.mixtures.names:
+        rows.append("Tokens choose experts independently and evenly: an upper bound on the experts a step reads.")
+    rows.append(f"The engine may use {deployment.memory_utilization:.0%} of GPU memory.")
+    return rows
+
+
+def warnings(configuration: Configuration, workload: Workload) -> list[str]:
+    """What the asker should know before relying on the answer."""
+    found = []
+    model, chip = configuration.resolved.model, configuration.resolved.chip
+    compute = configuration.ideal.block_compute
+    if isinstance(model, ModelCard):
+        found.append("Only a five-field card is known: attention FLOP and activation traffic count as zero, and prompt "
+                     "times are lower bounds.")
+    elif model.context_trained is not None and workload.input_tokens + workload.output_tokens > model.context_trained:
+        found.append(f"input + output = {workload.input_tokens + workload.output_tokens:,.0f} tokens exceeds the "
+                     f"{model.context_trained:,} the model was trained for.")
+    if compute.weight_only and configuration.weights in {"mxfp4", "nvfp4"}:
+        found.append(f"{chip.name} has no fp4 units: {configuration.weights} weights run weight-only at the "
+                     f"{compute.pipe} ceiling.")
+    profile = configuration.resolved.profile
+    if profile is not None and not known_pair(profile):
+        found.append(f"No measurements of {chip.name} or its family: efficiencies are medians over other chips and the "
+                     "intervals are wide.")
+    return found
+
+
+def calibration_section(profile: EfficiencyProfile | None) -> dict[str, Any]:
+    """Which efficiencies the answer uses."""
+    if profile is None:
+        return {"id": "ideal", "kind": "bound", "measured_on": None, "inherited": {}}
+    return {"id": profile.id, "kind": "estimate", "measured_on": profile.measured_on,
+            "inherited": dict(profile.inherited)}
+
+
+def provenance(configuration: Configuration) -> dict[str, Any]:
+    """Where the model's, the chip's and the efficiency figures come from."""
+    profile = configuration.resolved.profile
+    return {"model": configuration.resolved.model_id, "sku": configuration.resolved.chip.id,
+            "ceilings": "datasheet peaks and bandwidth of the SKU entry",
+            "efficiency": "none: datasheet ceilings" if profile is None else profile.source,
+            "memory": "capacity as the runtime reports it where known; engine reserves fitted to start-up logs"}

@@ -1,0 +1,59 @@
+"""Two or three plain sentences, verdict first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.core.quantities.format import binary_bytes, seconds, significant
+
+_WHY = {
+    "memory": "memory bandwidth: a decode step reads {weights:.0%} weights and {cache:.0%} KV cache",
+    "compute": "arithmetic: the batch is past the point where weights are reused enough",
+    "communication": "communication between GPUs",
+    "overhead": "launches and host work, not the hardware's ceilings",
+}
+
+
+def explanation(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weights: str) -> str:
+    """The answer in words: whether it works and how fast, what limits it, what helps most."""
+    sentences = [_verdict(answer, model=model, sku=sku, gpus=gpus, weights=weights), _limit(answer)]
+    best = next((lever for lever in answer["levers"] if lever["helps"] and "Not a setting" not in lever["note"]), None)
+    if best is not None:
+        sentences.append(_best(best))
+    return " ".join(sentences)
+
+
+def _verdict(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weights: str) -> str:
+    fit, decode, serving = answer["fit"], answer["decode"], answer["serving"]
+    where = f"{model} ({weights}) on {gpus} × {sku}"
+    if not fit["fits"]:
+        return (f"{where} does not fit: it is short of {binary_bytes(fit['shortfall_bytes'])} per GPU. {fit['reason']}")
+    if serving is None:
+        return f"{where} fits."
+    if serving["saturated"] and serving["ttft_s"]["mean"] is None:
+        return (f"{where} fits but cannot keep up: it sustains {significant(serving['max_request_rate'])} requests/s, "
+                "and the queue grows without end.")
+    each = 1.0 / serving["tpot_s"]["mean"] if serving["tpot_s"]["mean"] else decode["tokens_per_s_per_user"]
+    waits = " Some requests wait for a place in the KV cache or the running set." if serving["saturated"] else ""
+    return (f"{where} fits and gives each user {significant(each)} tokens/s and all of them "
+            f"{significant(serving['output_tokens_per_s'])} tokens/s, the first token after "
+            f"{seconds(serving['ttft_s']['mean'])}.{waits}")
+
+
+def _limit(answer: dict[str, Any]) -> str:
+    decode = answer["decode"]
+    share = decode["kv_fraction"]
+    why = _WHY[decode["bound"]].format(weights=1 - share, cache=share)
+    crossover, batch = decode["batch_crossover"], decode["batch"]
+    text = f"Decoding {significant(batch)} sequences is limited by {why}"
+    if decode["bound"] == "memory" and crossover is not None:
+        side = "past" if batch > crossover else "below"
+        text += f" ({side} the KV crossover of {significant(crossover)})"
+    return text + f"; B* is {significant(decode['batch_critical'])}."
+
+
+def _best(lever: dict[str, Any]) -> str:
+    effect = lever["effect"]
+    what = "requests at once" if effect["metric"] == "fit.max_concurrency" else "tokens/s per GPU"
+    gain = "makes room where there is none" if effect["ratio"] is None else f"gives {effect['ratio']:.2f}× the {what}"
+    return f"Best lever: {lever['change']} {gain}."

@@ -1,0 +1,68 @@
+"""What number formats change: bytes, ceiling, B*, crossover, memory and speed at the same batch and context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planner.core.errors import MissingFact
+from planner.core.execution.crossover import batch_critical, batch_crossover
+from planner.services.plan.configuration import Compiler, Configuration, Resolved
+from planner.services.plan.load import Load
+from planner.services.plan.question import Deployment
+from planner.services.plan.variants import Variant, VariantTimes
+
+FORMATS = (("bf16", "bf16"), ("fp8", "bf16"), ("w8a16", "bf16"), ("bf16", "fp8"), ("fp8", "fp8"))
+FOUR_BIT = ("nvfp4", "fp8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A pair of formats, compiled or refused."""
+
+    weights: str
+    kv_cache: str
+    configuration: Configuration | None
+    refused: str | None
+
+
+def choices(compiler: Compiler, resolved: Resolved, deployment: Deployment, tensor: int) -> list[Choice]:
+    """The format pairs worth showing on this chip."""
+    pairs = [*FORMATS, FOUR_BIT] if resolved.chip.peaks.get("fp4") else list(FORMATS)
+    found = []
+    for weights, cache in pairs:
+        wanted = replace(deployment, weights=weights, kv_cache=cache, tensor_parallel=tensor)
+        try:
+            found.append(Choice(weights=weights, kv_cache=cache, refused=None,
+                                configuration=compiler.configuration(resolved, wanted)))
+        except MissingFact as error:
+            found.append(Choice(weights=weights, kv_cache=cache, configuration=None,
+                                refused=f"{error.detail} {error.hint or ''}".strip()))
+    return found
+
+
+def precision_section(found: list[Choice], times: VariantTimes, deployment: Deployment, load: Load,
+                      request_tokens: float) -> list[dict[str, Any]]:
+    """One row per format pair, at the plan's batch and context."""
+    made = [c.configuration for c in found if c.configuration is not None]
+    steps = iter(times.step_times([Variant(configuration=c, batch=load.batch, context=load.context) for c in made]))
+    return [_refused(choice) if choice.configuration is None
+            else _row(choice, choice.configuration, float(next(steps)), deployment, load, request_tokens)
+            for choice in found]
+
+
+def _refused(choice: Choice) -> dict[str, Any]:
+    empty = dict.fromkeys(("compute", "batch_critical", "batch_crossover", "step_time_s", "tokens_per_s",
+                           "max_concurrency"))
+    return {"weights": choice.weights, "kv_cache": choice.kv_cache, **empty, "refused": choice.refused}
+
+
+def _row(choice: Choice, configuration: Configuration, step: float, deployment: Deployment, load: Load,
+         request_tokens: float) -> dict[str, Any]:
+    fit = configuration.fit(deployment, request_tokens)
+    return {
+        "weights": choice.weights, "kv_cache": choice.kv_cache, "compute": configuration.ideal.block_compute.pipe,
+        "batch_critical": batch_critical(configuration.ideal),
+        "batch_crossover": batch_crossover(configuration.ideal, load.context), "step_time_s": step,
+        "tokens_per_s": load.batch / step, "max_concurrency": fit.max_concurrency, "fits": fit.fits, "refused": None,
+    }

@@ -1,0 +1,131 @@
+"""The sections of a plan's answer, in the contract's names: fit, decode, prefill, serving."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+from planner.core.execution.crossover import (
+    batch_critical,
+    batch_critical_effective,
+    batch_critical_step,
+    batch_crossover,
+)
+from planner.core.execution.prompt import PromptCost
+from planner.core.execution.summary import StepSummary
+from planner.core.memory.fit import MemoryFit
+from planner.core.precision import weight_format
+from planner.core.serving.steady_state import SteadyState
+from planner.core.workload import Workload
+from planner.services.plan.configuration import Configuration
+from planner.services.plan.load import LIMIT_NAMES, Load
+from planner.services.plan.question import Objective
+
+Answer = dict[str, Any]
+
+
+def finite(value: float) -> float | None:
+    """The number, or None where it grows without bound: JSON has no infinity."""
+    number = float(value)
+    return number if isfinite(number) else None
+
+
+def fit_section(fit: MemoryFit) -> Answer:
+    """Memory of the replica; bytes per busiest GPU."""
+    return {
+        "fits": fit.fits, "reason": fit.reason, "shortfall_bytes": fit.shortfall_bytes,
+        "capacity_bytes": fit.capacity_bytes, "usable_bytes": fit.usable_bytes, "weights_bytes": fit.weights_bytes,
+        "activation_bytes": fit.activation_bytes, "other_bytes": fit.other_bytes, "kv_pool_bytes": fit.kv_pool_bytes,
+        "kv_bytes_per_token": fit.kv_bytes_per_token, "kv_capacity_tokens": fit.kv_capacity_tokens,
+        "max_concurrency": fit.max_concurrency, "max_context_tokens": fit.max_context_tokens,
+    }
+
+
+def _traffic(summary: StepSummary) -> Answer:
+    return {"weights_bytes": summary.weights_bytes, "kv_bytes": summary.cache_bytes,
+            "activation_bytes": summary.activation_bytes, "link_bytes": summary.link_bytes,
+            "total_bytes": summary.total_bytes}
+
+
+def _operators(summary: StepSummary) -> list[Answer]:
+    return [{"name": o.name, "count": o.count, "flop": o.flop, "traffic_bytes": o.traffic_bytes,
+             "link_bytes": o.link_bytes, "intensity_flop_per_byte": o.intensity, "time_s": o.time_s, "bound": o.bound}
+            for o in summary.operators]
+
+
+def decode_section(configuration: Configuration, load: Load, summary: StepSummary) -> Answer:
+    """One decode step; bytes and FLOP per busiest GPU, rates per replica."""
+    ideal, chip = configuration.ideal, configuration.resolved.chip
+    rate = load.batch / summary.time_s
+    kv_and_weights = summary.weights_bytes + summary.cache_bytes
+    peak = ideal.block_compute.peak
+    return {
+        "batch": load.batch, "context_tokens": load.context, "step_time_s": summary.time_s,
+        "tokens_per_s_per_user": 1.0 / summary.time_s, "tokens_per_s": rate,
+        "tokens_per_s_per_gpu": rate / configuration.layout.gpus, "flop": summary.flop, "traffic": _traffic(summary),
+        "intensity_flop_per_byte": summary.flop / summary.total_bytes,
+        "ridge_flop_per_byte": peak / chip.bandwidth, "bound": summary.bound, "time_shares": summary.shares,
+        "overhead_s": summary.overhead_s,
+        "fraction_of_peak": summary.flop / (peak * summary.time_s),
+        "bandwidth_fraction": summary.total_bytes / (chip.bandwidth * summary.time_s),
+        "kv_fraction": summary.cache_bytes / kv_and_weights if kv_and_weights else 0.0,
+        "batch_critical": batch_critical(ideal), "batch_critical_effective": batch_critical_effective(configuration.bound),
+        "batch_critical_step": None if configuration.table.coarse else batch_critical_step(ideal, load.context),
+        "batch_crossover": batch_crossover(ideal, load.context),
+        "batch_crossover_simple": _simple_crossover(configuration, load.context),
+        "operators": _operators(summary),
+    }
+
+
+def _simple_crossover(configuration: Configuration, context: float) -> float | None:
+    """s·P/KV with all parameters, as the texts write it."""
+    each = float(configuration.footprint.bytes_per_sequence(context))
+    if not each:
+        return None
+    size = weight_format(configuration.weights).bytes_per_element
+    return configuration.parameters * size / (each * configuration.layout.tensor * configuration.layout.pipeline)
+
+
+def prefill_section(prompt: PromptCost) -> Answer:
+    """One prompt on an idle replica; bytes and FLOP per busiest GPU."""
+    summary = prompt.summary
+    return {
+        "tokens": prompt.tokens, "chunks": prompt.chunks, "time_s": summary.time_s,
+        "tokens_per_s": prompt.tokens / summary.time_s, "flop": summary.flop, "traffic": _traffic(summary),
+        "intensity_flop_per_byte": summary.flop / summary.total_bytes, "bound": summary.bound,
+        "time_shares": summary.shares, "operators": _operators(summary),
+    }
+
+
+def serving_section(configuration: Configuration, steady: SteadyState, objective: Objective, workload: Workload) -> Answer:
+    """The replica under load; rates and concurrency per replica."""
+    times = steady.latency
+    ttft = {"mean": times.ttft_mean, "p50": times.ttft_p50, "p95": times.ttft_p95, "p99": times.ttft_p99}
+    tpot = {"mean": times.tpot_mean, "p95": times.tpot_p95, "p99": times.tpot_p99}
+    open_loop = workload.request_rate is not None
+    saturated = bool(steady.saturated)
+    meets = _meets(objective, finite(times.ttft_p95), finite(times.tpot_p95), overloaded=saturated and open_loop)
+    return {
+        "concurrency": finite(steady.concurrency), "request_rate": float(steady.request_rate),
+        "ttft_s": {k: finite(v) for k, v in ttft.items()}, "tpot_s": {k: finite(v) for k, v in tpot.items()},
+        "itl_s": {"mean": finite(times.itl_mean), "p99": finite(times.itl_p99)},
+        "e2e_s": {"mean": finite(times.e2e_mean), "p95": finite(times.e2e_p95)},
+        "ttft_benchmark_s": finite(steady.ttft_benchmark),
+        "output_tokens_per_s": float(steady.output_tokens_per_s), "total_tokens_per_s": float(steady.total_tokens_per_s),
+        "output_tokens_per_s_per_gpu": float(steady.output_tokens_per_s) / configuration.layout.gpus,
+        "utilization": float(steady.utilization), "saturated": saturated,
+        "near_saturation": bool(steady.near_saturation), "max_request_rate": float(steady.max_request_rate),
+        "mean_batch": float(steady.batch), "mixed_step_share": float(steady.phi), "mixed_step_time_s": float(steady.t_mixed),
+        "limit": LIMIT_NAMES[int(steady.limit)], "meets_slo": meets,
+    }
+
+
+def _meets(objective: Objective, ttft: float | None, tpot: float | None, *, overloaded: bool) -> bool | None:
+    """Whether the 95th percentiles meet the objective; None when none was given."""
+    if objective.ttft_s is None and objective.tpot_s is None:
+        return None
+    if overloaded:
+        return False
+    first = objective.ttft_s is None or (ttft is not None and ttft <= objective.ttft_s)
+    each = objective.tpot_s is None or (tpot is not None and tpot <= objective.tpot_s)
+    return first and each

@@ -1,0 +1,52 @@
+"""Variants of a configuration evaluated together: one stacked table, one decode step for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.execution.bound import BoundTable, stack_bound
+from planner.core.execution.step import decode_step
+from planner.core.quantities.arrays import Array
+from planner.services.plan.configuration import Configuration, Memo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One configuration at one batch and context."""
+
+    configuration: Configuration
+    batch: float
+    context: float
+
+
+class VariantTimes:
+    """Decode step times of variants; stacked tables are kept by the configurations they are made of."""
+
+    def __init__(self, entries: int = 2048) -> None:
+        self._stacks = Memo(entries)
+
+    def step_times(self, variants: Sequence[Variant]) -> Array:
+        """Decode step time of each variant [s], shape (variant,)."""
+        times = np.empty(len(variants))
+        for members in _alike(variants):
+            chosen = [variants[i] for i in members]
+            key = tuple(v.configuration.key for v in chosen)
+            bound: BoundTable = self._stacks.get(key, lambda c=chosen: stack_bound([v.configuration.bound for v in c]))
+            cost = decode_step(bound, np.array([v.batch for v in chosen]), np.array([v.context for v in chosen]))
+            times[members] = cost.step_time
+        return times
+
+
+def _alike(variants: Sequence[Variant]) -> list[list[int]]:
+    """Indices grouped by what must be equal to share a table: layout sizes, engine profile and rows."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, variant in enumerate(variants):
+        table, chip = variant.configuration.table, variant.configuration.resolved
+        profile = None if chip.profile is None else chip.profile.id
+        rows = tuple(getattr(table, g).names for g in ("matmuls", "mixtures", "cores", "states", "passes", "collectives"))
+        key = (table.layout.data, table.layout.pipeline, table.layers, profile, rows)
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
