@@ -13,6 +13,7 @@ from planner.services.ports import Kind, Library
 from planner.services.resources import ResourceService
 
 if TYPE_CHECKING:
+    from planner.services.plan.answer import PlanService
     from planner.storage.unit_of_work import SqlStore
 
 
@@ -34,6 +35,15 @@ class Planner:
     def catalog(self) -> CatalogService:
         """Return names to values, over the built-in entries and the database's."""
         return CatalogService(libraries(), self.store)
+
+    @cached_property
+    def plans(self) -> PlanService:
+        """Return the plans."""
+        from planner.catalog.loader import catalog_root  # noqa: PLC0415 - read when first needed
+        from planner.catalog.profiles import ProfileCatalog  # noqa: PLC0415 - as above
+        from planner.services.plan.answer import PlanService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return PlanService(self.catalog, ProfileCatalog(catalog_root() / "profiles"))
 
     @cached_property
     def resources(self) -> ResourceService:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from planner.core.errors import AdapterError
+from planner.core.errors import AdapterError, NotFound
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve
 from planner.core.hardware.efficiency.collective import AllReduceCurve, AllToAllCurve, GatherCurve
@@ -35,6 +35,27 @@ _SINGLES: Mapping[str, type] = {
     "all_reduce": AllReduceCurve, "gather": GatherCurve, "pointwise": PointwiseCurve, "overhead": StepOverhead,
     "serving": ServingTerms,
 }
+
+
+class ProfileCatalog:
+    """Profiles by chip and engine, read once; uploads are looked up by id elsewhere."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._read: dict[tuple[str, str], EfficiencyProfile] = {}
+
+    def of(self, chip: Chip, engine: str, calibration: str, workspace: str) -> EfficiencyProfile | None:
+        """Return the profile of a chip under an engine; None for ``ideal``."""
+        del workspace
+        if calibration == "ideal":
+            return None
+        if calibration != "auto":
+            raise NotFound(f"No calibration is called {calibration!r}.", candidates=("auto", "ideal"),
+                           pointer="/calibration")
+        key = (f"{chip.id}|{chip.vendor}|{chip.architecture}", engine)
+        if key not in self._read:
+            self._read[key] = read_profile(self._root, chip, engine)
+        return self._read[key]
 
 
 def read_profile(root: Path, chip: Chip, engine: str) -> EfficiencyProfile:

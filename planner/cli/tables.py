@@ -1,0 +1,183 @@
+"""Tables for people: few columns, units in the heads, numbers right, nothing to decode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.core.quantities.format import binary_bytes, prefixed, seconds, significant
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+DASH = "–"
+
+
+def console() -> Console:
+    """Return the console answers are printed on."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def table(title: str, *columns: str, left: int = 1) -> Table:
+    """Return an empty table whose first columns are text and the rest numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(columns):
+        made.add_column(name, justify="left" if index < left else "right", overflow="fold")
+    return made
+
+
+def number(value: float | None) -> str:
+    """Return three significant digits, or a dash."""
+    return DASH if value is None else significant(value)
+
+
+def time(value: float | None) -> str:
+    """Return a time with its unit, or a dash."""
+    return DASH if value is None else seconds(value)
+
+
+def share(value: float) -> str:
+    """Return a percentage."""
+    return f"{value:.0%}"
+
+
+def interval(answer: dict[str, Any], path: str, show: Any = number) -> str:  # noqa: ANN401 - a formatter
+    """Return the 90 % interval of a field, or a dash."""
+    bounds = answer["intervals"].get(path)
+    return DASH if bounds is None else f"{show(bounds[0])} … {show(bounds[1])}"
+
+
+def plan_tables(answer: dict[str, Any]) -> list[Any]:
+    """Return a plan as printable parts, verdict first."""
+    from rich.text import Text
+
+    good = answer["fit"]["fits"]
+    verdict, _, rest = answer["explanation"].partition(". ")
+    parts: list[Any] = [Text(verdict + ".", style="bold green" if good else "bold red"), Text(rest)]
+    parts += [_numbers(answer), _memory(answer), _time(answer), _precision(answer), _levers(answer)]
+    parts += [Text(f"! {line}", style="yellow") for line in answer["warnings"]]
+    calibration = answer["calibration"]
+    kind = "datasheet ceilings: a bound, not a prediction" if calibration["kind"] == "bound" else (
+        f"efficiencies {calibration['id']}, measured {calibration['measured_on']}; intervals are 90 %")
+    parts.append(Text(f"{kind}. {answer['assumptions'][0]} {answer['assumptions'][2]}", style="dim"))
+    return parts
+
+
+def _numbers(answer: dict[str, Any]) -> Table:
+    decode, serving = answer["decode"], answer["serving"]
+    rows = table("Speed", "", "value", "90 % interval")
+    if serving is not None:
+        tpot = serving["tpot_s"]["mean"]
+        low_high = answer["intervals"].get("serving.tpot_s.mean")
+        each = DASH if low_high is None else f"{number(1 / low_high[1])} … {number(1 / low_high[0])}"
+        rows.add_row("tokens/s per user", number(1 / tpot if tpot else None), each)
+        rows.add_row("output tokens/s, replica", number(serving["output_tokens_per_s"]),
+                     interval(answer, "serving.output_tokens_per_s"))
+        rows.add_row("TTFT mean", time(serving["ttft_s"]["mean"]), interval(answer, "serving.ttft_s.mean", time))
+        rows.add_row("TTFT p95", time(serving["ttft_s"]["p95"]), interval(answer, "serving.ttft_s.p95", time))
+        rows.add_row("largest request rate /s", number(serving["max_request_rate"]),
+                     interval(answer, "serving.max_request_rate"))
+    rows.add_row(f"decode step, batch {number(decode['batch'])}", time(decode["step_time_s"]),
+                 interval(answer, "decode.step_time_s", time))
+    rows.add_row("prefill of one prompt", time(answer["prefill"]["time_s"]), interval(answer, "prefill.time_s", time))
+    cost = answer["cost"]
+    if cost is not None:
+        rows.add_row("USD per million output tokens", number(cost["usd_per_million_output_tokens"]), DASH)
+        rows.add_row("USD per hour", number(cost["usd_per_hour"]), DASH)
+    return rows
+
+
+def _memory(answer: dict[str, Any]) -> Table:
+    fit = answer["fit"]
+    rows = table("Memory per GPU", "", "size")
+    for name, key in (("usable", "usable_bytes"), ("weights", "weights_bytes"), ("activations", "activation_bytes"),
+                      ("runtime", "other_bytes"), ("KV pool", "kv_pool_bytes")):
+        rows.add_row(name, binary_bytes(fit[key]))
+    if not fit["fits"]:
+        rows.add_row("short of", binary_bytes(fit["shortfall_bytes"]), style="red")
+    rows.add_row("KV per token, replica", binary_bytes(fit["kv_bytes_per_token"]))
+    rows.add_row("requests at once", number(fit["max_concurrency"]))
+    rows.add_row("longest context, tokens", f"{fit['max_context_tokens']:,.0f}")
+    return rows
+
+
+def _time(answer: dict[str, Any]) -> Table:
+    decode = answer["decode"]
+    shares = ", ".join(f"{name} {share(value)}" for name, value in
+                       sorted(decode["time_shares"].items(), key=lambda item: -item[1]) if value >= 0.005)
+    rows = table(f"Where a decode step goes ({shares})", "operator", "bound", "time", "share", "FLOP/byte", left=2)
+    total = decode["step_time_s"]
+    for line in sorted(decode["operators"], key=lambda o: -o["time_s"]):
+        if line["time_s"] < 0.01 * total:
+            continue
+        rows.add_row(line["name"], line["bound"], time(line["time_s"]), share(line["time_s"] / total),
+                     number(line["intensity_flop_per_byte"]))
+    if decode["overhead_s"] >= 0.01 * total:
+        rows.add_row("launches and host", "overhead", time(decode["overhead_s"]), share(decode["overhead_s"] / total), DASH)
+    step = decode["batch_critical_step"]
+    rows.caption = (f"B* {number(decode['batch_critical'])} · of the whole step {'never' if step is None else number(step)}"
+                    f" · KV crossover {number(decode['batch_crossover'])} · "
+                    f"{prefixed(decode['traffic']['total_bytes'], 'B')} moved, {share(decode['kv_fraction'])} of it cache")
+    return rows
+
+
+def _precision(answer: dict[str, Any]) -> Table:
+    rows = table("What the formats change, same batch and context", "weights", "KV", "compute", "B*", "crossover", "step",
+                 "tokens/s", "at once", left=3)
+    for line in answer["precision"]:
+        if line["refused"]:
+            rows.add_row(line["weights"], line["kv_cache"], "refused: " + line["refused"].split(" (")[0], *[DASH] * 5)
+            continue
+        rows.add_row(line["weights"], line["kv_cache"], line["compute"], number(line["batch_critical"]),
+                     number(line["batch_crossover"]), time(line["step_time_s"]), number(line["tokens_per_s"]),
+                     number(line["max_concurrency"]))
+    return rows
+
+
+def _levers(answer: dict[str, Any]) -> Table:
+    rows = table("Levers, best first", "change", "effect on", "ratio", "note")
+    for line in answer["levers"]:
+        effect = line["effect"]
+        ratio = "from none" if effect["ratio"] is None else f"{effect['ratio']:.2f}×"
+        rows.add_row(line["change"], effect["metric"].split(".")[-1], ratio, line["note"],
+                     style=None if line["helps"] else "dim")
+    for column in (1, 3):
+        rows.columns[column].justify = "left"
+    return rows
+
+
+def compare_table(answers: list[dict[str, Any]]) -> Table:
+    """Return several plans as columns of one table."""
+    heads = [f"{a['deployment']['gpus']} × {a['sku']}\n{a['model'].split('/')[-1]}\n{a['deployment']['weights']}"
+             if "fit" in a else f"{a['sku']}\n{a['model']}" for a in answers]
+    rows = table("Side by side", "", *heads)
+    lines: list[tuple[str, Any]] = [
+        ("fits", lambda a: "yes" if a["fit"]["fits"] else f"short of {binary_bytes(a['fit']['shortfall_bytes'])}"),
+        ("tokens/s per user", lambda a: number(_each(a))),
+        ("output tokens/s", lambda a: number(_served(a, "output_tokens_per_s"))),
+        ("output tokens/s per GPU", lambda a: number(_served(a, "output_tokens_per_s_per_gpu"))),
+        ("TTFT mean", lambda a: time(a["serving"]["ttft_s"]["mean"] if a["serving"] else None)),
+        ("bound", lambda a: a["decode"]["bound"]), ("B*", lambda a: number(a["decode"]["batch_critical"])),
+        ("KV crossover", lambda a: number(a["decode"]["batch_crossover"])),
+        ("requests at once", lambda a: number(a["fit"]["max_concurrency"])),
+        ("USD per M output", lambda a: number(a["cost"]["usd_per_million_output_tokens"] if a["cost"] else None)),
+    ]
+    for name, show in lines:
+        rows.add_row(name, *[show(a) if "fit" in a else DASH for a in answers])
+    refused = [a for a in answers if "fit" not in a]
+    rows.caption = " · ".join(f"{a['sku']}: {a['refused']['detail']}" for a in refused) or None
+    return rows
+
+
+def _served(answer: dict[str, Any], key: str) -> float | None:
+    return answer["serving"][key] if answer["serving"] else None
+
+
+def _each(answer: dict[str, Any]) -> float:
+    tpot = answer["serving"]["tpot_s"]["mean"] if answer["serving"] else None
+    return 1 / tpot if tpot else answer["decode"]["tokens_per_s_per_user"]
