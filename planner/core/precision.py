@@ -55,6 +55,8 @@ WEIGHT_FORMATS: Mapping[str, WeightFormat] = {f.name: f for f in (
     WeightFormat(name="int8", bytes_per_element=1.0, pipes=("int8",), activation_bytes=1.0, dynamic_quantisation=True),
     WeightFormat(name="w8a16", bytes_per_element=1.0, pipes=_HALF),
     WeightFormat(name="w4a16", bytes_per_element=(4 + 16 / 128 + 4 / 128) / 8, pipes=_HALF),
+    WeightFormat(name="w4a16_g64", bytes_per_element=(4 + 16 / 64) / 8, pipes=_HALF),
+    WeightFormat(name="w4a16_g32", bytes_per_element=(4 + 16 / 32) / 8, pipes=_HALF),
     WeightFormat(name="mxfp4", bytes_per_element=(4 + 8 / 32) / 8, pipes=("fp4",), activation_bytes=(4 + 8 / 32) / 8,
                  dynamic_quantisation=True, weight_only_fallback=True),
     WeightFormat(name="nvfp4", bytes_per_element=(4 + 8 / 16) / 8, pipes=("fp4",), activation_bytes=(4 + 8 / 16) / 8,

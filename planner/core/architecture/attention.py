@@ -33,6 +33,12 @@ class Attention:
     """Weights of the query and key norms."""
     output_gate: bool = False
     """A gate as wide as the heads multiplies the output (projected beside q)."""
+    head_gate: bool = False
+    """One gate per head multiplies the output (hidden × heads)."""
+    value_from_key: bool = False
+    """V is the K projection under its own norm: no v matrix, but both are cached."""
+    outputs: int | None = None
+    """Width of the block's output where it is not ``hidden``."""
     sinks: bool = False
     """One learned sink logit per head."""
     reuses_cache: bool = False
@@ -50,14 +56,23 @@ class Attention:
         projections = [Matrix(name="q", module=Module.ATTENTION, inputs=self.hidden, outputs=q_out + gate,
                               shard=Shard.COLUMN, units=self.heads, kernel="qkv",
                               biases=q_out + gate if self.qkv_bias else 0)]
-        if not self.reuses_cache:
-            for name, width in (("k", self.kv_heads * self.head_dim), ("v", self.kv_heads * self.value_dim)):
-                projections.append(Matrix(name=name, module=Module.ATTENTION, inputs=self.hidden, outputs=width,
-                                          shard=Shard.COLUMN, units=self.kv_heads, kernel="qkv",
-                                          biases=width if self.qkv_bias else 0))
-        out = Matrix(name="o", module=Module.ATTENTION, inputs=self.heads * self.value_dim, outputs=self.hidden,
-                     shard=Shard.ROW, units=self.heads, kernel="o", biases=self.hidden if self.out_bias else 0)
+        projections += [
+            Matrix(name=name, module=Module.ATTENTION, inputs=self.hidden, outputs=width, shard=Shard.COLUMN,
+                   units=self.kv_heads, kernel="qkv", biases=width if self.qkv_bias else 0)
+            for name, width in self._key_value_widths()]
+        if self.head_gate:
+            projections.append(Matrix(name="gate", module=Module.ATTENTION, inputs=self.hidden, outputs=self.heads,
+                                      shard=Shard.COLUMN, units=self.heads, kernel="qkv"))
+        width = self.hidden if self.outputs is None else self.outputs
+        out = Matrix(name="o", module=Module.ATTENTION, inputs=self.heads * self.value_dim, outputs=width,
+                     shard=Shard.ROW, units=self.heads, kernel="o", biases=width if self.out_bias else 0)
         return (*projections, out)
+
+    def _key_value_widths(self) -> tuple[tuple[str, int], ...]:
+        if self.reuses_cache:
+            return ()
+        key = ("k", self.kv_heads * self.head_dim)
+        return (key,) if self.value_from_key else (key, ("v", self.kv_heads * self.value_dim))
 
     def vectors(self) -> int:
         """Parameters outside matrices: query-key norms and sinks [1]."""

@@ -59,7 +59,7 @@ class MixtureOfExperts:
     latent: int | None = None
     """Width experts work in, reached by one down- and one up-projection (latent MoE)."""
     extra_parameters: int = 0
-    """Other parameters of the block (hash tables, correction biases not counted as router bias)."""
+    """Other parameters of the block (per-expert scales, norms of a latent)."""
 
     def matrices(self) -> tuple[Matrix, ...]:
         """What every token passes: router, shared experts and latent projections, without the routed experts."""

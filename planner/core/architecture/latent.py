@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from planner.core.architecture.parts import Core, KvCache, Matrix, Module, Shard, State
 
+_LATENT_SCALE_GROUP = 128  # fp8 elements per fp32 scale in the packed sparse cache (vLLM, 656-byte entries)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indexer:
@@ -36,6 +38,9 @@ class LatentAttention:
     value_head_dim: int
     indexer: Indexer | None = None
     qkv_bias: bool = False
+    """Biases on the two down-projections and the output."""
+    output_gate: bool = False
+    """A gate as wide as the value heads multiplies the output (hidden × heads·value)."""
 
     def matrices(self) -> tuple[Matrix, ...]:
         """Down- and up-projections; ``kv_b`` costs the same absorbed (W_UK, W_UV) or expanded on one token."""
@@ -44,20 +49,23 @@ class LatentAttention:
         latent = self.kv_lora_rank + self.rope_head_dim
         rows = []
         if self.q_lora_rank is not None:
-            rows.append(self._matrix("q_a", self.hidden, self.q_lora_rank, Shard.REPLICATED, "qkv_a"))
+            rows.append(self._matrix("q_a", self.hidden, self.q_lora_rank, Shard.REPLICATED, "qkv_a", bias=True))
         rows += [
-            self._matrix("kv_a", self.hidden, latent, Shard.REPLICATED, "qkv_a"),
+            self._matrix("kv_a", self.hidden, latent, Shard.REPLICATED, "qkv_a", bias=True),
             self._matrix("q_b", q_in, self.heads * key, Shard.COLUMN, "q_b"),
             self._matrix("kv_b", self.kv_lora_rank, self.heads * (self.nope_head_dim + self.value_head_dim),
                          Shard.COLUMN, "kv_b"),
-            self._matrix("o", self.heads * self.value_head_dim, self.hidden, Shard.ROW, "o"),
+            self._matrix("o", self.heads * self.value_head_dim, self.hidden, Shard.ROW, "o", bias=True),
         ]
+        if self.output_gate:
+            rows.append(self._matrix("gate", self.hidden, self.heads * self.value_head_dim, Shard.COLUMN, "gate"))
         return (*rows, *self._index_matrices())
 
-    def _matrix(self, name: str, inputs: int, outputs: int, shard: Shard, kernel: str) -> Matrix:
+    def _matrix(self, name: str, inputs: int, outputs: int, shard: Shard, kernel: str, *, bias: bool = False
+                ) -> Matrix:
         return Matrix(name=name, module=Module.ATTENTION, inputs=inputs, outputs=outputs, shard=shard,
                       units=1 if shard is Shard.REPLICATED else self.heads, kernel=kernel,
-                      always_16bit=name == "kv_b")
+                      biases=outputs if bias and self.qkv_bias else 0, always_16bit=name == "kv_b")
 
     def _index_matrices(self) -> tuple[Matrix, ...]:
         if self.indexer is None or self.indexer.shared:
@@ -75,7 +83,9 @@ class LatentAttention:
 
     def caches(self) -> tuple[KvCache, ...]:
         """One latent with its rotary key per token, repeated on every rank; index keys in fp8 with a scale."""
-        latent = KvCache(heads=1, elements_per_head=self.kv_lora_rank + self.rope_head_dim)
+        packed = None if self.indexer is None else (
+            self.kv_lora_rank + 2.0 * self.rope_head_dim + 4.0 * self.kv_lora_rank / _LATENT_SCALE_GROUP)
+        latent = KvCache(heads=1, elements_per_head=self.kv_lora_rank + self.rope_head_dim, fp8_bytes_per_entry=packed)
         if self.indexer is None or self.indexer.shared:
             return (latent,)
         return (latent, KvCache(heads=1, elements_per_head=0, fixed_bytes_per_token=self.indexer.head_dim + 4.0))

@@ -54,6 +54,8 @@ class Layer:
     """Normalisations over the hidden stream, for their traffic."""
     embedding_parameters: int = 0
     """Per-layer embedding tables (read one row per token, kept in memory) [1]."""
+    unused_parameters: int = 0
+    """Stored with the weights and loaded, but never read (projections of layers that reuse a cache) [1]."""
     extra_matrices: tuple[Matrix, ...] = ()
     """Projections of the block outside mixer and feed-forward (per-layer inputs, residual mixers)."""
 

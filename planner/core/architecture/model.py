@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from planner.core.architecture.layer import Layer
-from planner.core.architecture.parts import Module
+from planner.core.architecture.parts import Matrix, Module
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Tower:
 
     name: str
     kind: str
-    """vision | audio | projector | mtp | draft."""
+    """vision | audio | projector | mtp | draft | buffer (tables that are not parameters)."""
     parameters: int
     hidden: int | None = None
     layers: int | None = None
@@ -54,13 +54,18 @@ class Model:
     """Other embedding tables kept in memory and read one row per token [1]."""
     extra_parameters: int = 0
     """Final norm and whatever else stands outside layers [1]."""
+    extra_matrices: tuple[Matrix, ...] = ()
+    """Matrices outside layers that every token passes (embedding projections, residual mixers) once."""
     head_biases: int = 0
     context_trained: int | None = None
     """Longest context the config declares [token]."""
     scheme: WeightScheme = field(default_factory=lambda: WeightScheme(default="bf16"))
     """What the checkpoint itself declares."""
     towers: tuple[Tower, ...] = ()
+    """What is kept beside the language model and itemised apart from its total."""
     family: str = ""
+    cache_format: str | None = None
+    """KV-cache format the checkpoint declares; None leaves it to the engine (bf16)."""
 
     @property
     def layer_count(self) -> int:

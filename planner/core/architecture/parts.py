@@ -71,6 +71,29 @@ class KvCache:
     """Bytes per stored entry whatever the cache format (fp8 index keys with scales) [byte]."""
     stored: bool = True
     """False where the layer reads the cache of another layer."""
+    fp8_bytes_per_entry: float | None = None
+    """Bytes per head and stored entry of an 8-bit cache where engines pack it (rotary part in 16 bit, scales) [byte]."""
+
+    def entry_bytes(self, bytes_per_element: float) -> float:
+        """Bytes of one head's stored entry in a cache format.
+
+        Parameters
+        ----------
+        bytes_per_element : float
+            Of the cache format, scales included [byte].
+
+        Returns
+        -------
+        float
+            Bytes per head and stored entry, format-independent bytes included [byte].
+
+        Notes
+        -----
+        A packed 8-bit entry replaces elements times one byte.
+        """
+        packed = self.fp8_bytes_per_entry is not None and bytes_per_element == 1.0
+        elements = self.fp8_bytes_per_entry if packed else self.elements_per_head * bytes_per_element
+        return float(elements or 0.0) + self.fixed_bytes_per_token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +106,8 @@ class State:
     """Elements kept in the activation dtype, such as convolution tails [1]."""
     units: int = 1
     """Pieces tensor parallelism can spread (value heads)."""
+    touched: float = 1.0
+    """Share of it that a decode step reads and writes; less than 1 for buffers filled token by token [1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,3 +135,5 @@ class Core:
     """FLOP per head and token that do not depend on context (recurrences)."""
     block: int | None = None
     """Chunk length of chunked-local attention: a query sees on average half a block less than ``attends``."""
+    prefill_token_flop: float | None = None
+    """FLOP per head and prompt token where the chunked form of a recurrence differs; None is ``token_flop``."""

@@ -1,0 +1,60 @@
+"""Any Hugging Face config.json as a model; a field that could change the answer and is not understood is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.catalog.importers.huggingface.blocks import Draft
+from planner.catalog.importers.huggingface.fields import Fields
+from planner.catalog.importers.huggingface.nesting import language_part
+from planner.catalog.importers.huggingface.quantization import cache_format_of, scheme_of
+from planner.catalog.importers.huggingface.registry import known_types, reader_of
+from planner.catalog.importers.huggingface.towers import towers_of
+from planner.core.architecture.model import Model, Tower
+from planner.core.errors import InvalidQuantity, MissingFact
+
+__all__ = ["known_types", "read_config"]
+
+_MOST_FIELDS = 5_000
+
+
+def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, ...] | None = None) -> Model:  # noqa: A002
+    """The model a config.json describes; ``towers`` replaces what it says about encoders."""
+    if not isinstance(config, Mapping):
+        raise InvalidQuantity("A configuration must be a JSON object.", pointer="/config")
+    if len(config) > _MOST_FIELDS:
+        raise InvalidQuantity(f"A configuration with {len(config)} fields is not one of a model.", pointer="/config")
+    part = language_part(config)
+    reader = reader_of(part.model_type)
+    if reader is None:
+        raise MissingFact(f"Models of type {part.model_type[:60]!r} are not modelled yet: nothing here knows their layers.",
+                          fact="model_type", pointer=part.pointer + "/model_type",
+                          hint="Give the five-field card instead (params, layers, kv_heads, head_dim, vocab).")
+    fields = Fields(part.values, part.pointer)
+    fields.understood("model_type", "quantization_config", "text_config", "vision_config", "audio_config", *part.read)
+    draft = reader(fields, part.model_type)
+    unknown = fields.unknown()
+    if unknown:
+        raise MissingFact(f"Not understood, and it could change the answer: {', '.join(unknown[:8])}.",
+                          fact=unknown[0].rsplit("/", 1)[-1], pointer=unknown[0],
+                          hint="Remove the field if it changes neither weights, cache nor layers.")
+    return _model(id, draft, part.values, part.model_type, _quantization(config, part.values),
+                  towers_of(config, draft.shape.hidden) if towers is None else towers)
+
+
+def _quantization(config: Mapping[str, object], text: Mapping[str, object]) -> object:
+    """The quantisation at the top or beside the language part."""
+    return config.get("quantization_config") or text.get("quantization_config")
+
+
+def _model(id: str, draft: Draft, text: Mapping[str, object], family: str, quantization: object,  # noqa: A002
+           towers: tuple[Tower, ...]) -> Model:
+    s = draft.shape
+    layers = [name.format(i=i) for name in draft.names for i in range(0, s.layers, max(1, s.layers // 8))]
+    return Model(
+        id=id, hidden=s.hidden, vocabulary=s.vocabulary, layers=draft.layers, tied_embeddings=s.tied,
+        embedding_width=draft.embedding_width, position_parameters=draft.position_parameters,
+        extra_embedding_parameters=draft.extra_embedding_parameters, extra_parameters=draft.extra_parameters,
+        extra_matrices=draft.extra_matrices, head_biases=draft.head_biases, context_trained=s.context,
+        scheme=scheme_of(text, quantization, layers), cache_format=cache_format_of(quantization),
+        towers=(*draft.towers, *towers), family=family)

@@ -1,0 +1,1 @@
+CLASS_DEFAULTS: dict[str, dict[str, object]] = {}

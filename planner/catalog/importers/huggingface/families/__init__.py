@@ -1,0 +1,1 @@
+"""One reader per family group: config fields in, layers out."""
