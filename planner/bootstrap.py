@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.config import Settings
@@ -34,7 +35,7 @@ class Planner:
     @cached_property
     def catalog(self) -> CatalogService:
         """Return names to values, over the built-in entries and the database's."""
-        return CatalogService(libraries(), self.store)
+        return CatalogService(libraries(), self.store if self._has_database() else None)
 
     @cached_property
     def plans(self) -> PlanService:
@@ -49,6 +50,11 @@ class Planner:
     def resources(self) -> ResourceService:
         """Return the stored entries."""
         return ResourceService(self.store, self.catalog)
+
+    def _has_database(self) -> bool:
+        """Tell whether there is a database to ask: the command line answers without ever having made one."""
+        kind, _, path = self.settings.database_url.partition(":///")
+        return kind != "sqlite" or Path(path).exists()
 
     def upgrade(self) -> None:
         """Migrate the database when the settings say so."""

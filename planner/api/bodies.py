@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import orjson
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from planner.api.problems import Malformed, NotJson
 
@@ -68,10 +71,13 @@ class JsonRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap FastAPI's handler."""
         handler = super().get_route_handler()
-        if self.body_field is None:
-            return handler
+        known, has_body = _query_names(self), self.body_field is not None
 
         async def checked(request: Request) -> Response:
+            if request.scope["query_string"]:
+                require_known(request, known)
+            if not has_body:
+                return await handler(request)
             require_json(request)
             read = JsonRequest(request.scope, request.receive)
             if await read.body():
@@ -79,6 +85,30 @@ class JsonRoute(APIRoute):
             return await handler(read)
 
         return checked
+
+
+def _query_names(route: APIRoute) -> list[str]:
+    """Return the names of a route's query parameters, those of models and of a written OpenAPI part included."""
+    written = (route.openapi_extra or {}).get("parameters", ())
+    names = [parameter["name"] for parameter in written if parameter["in"] == "query"]
+    todo: list[Dependant] = [route.dependant]
+    while todo:
+        here = todo.pop()
+        todo += here.dependencies
+        for parameter in here.query_params:
+            kind = parameter.field_info.annotation
+            inner = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+            names += [field.alias or name for name, field in inner.items()] if inner else [parameter.alias]
+    return sorted(names)
+
+
+def require_known(request: Request, known: list[str]) -> None:
+    """Refuse query parameters that the address does not have: a misspelt one would be silently ignored."""
+    for name in request.query_params:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known) or 'none'}."
+            raise Malformed(f"{name} is not a parameter of {request.url.path}.", pointer=f"/query/{name}", hint=hint)
 
 
 def require_json(request: Request) -> None:

@@ -9,6 +9,7 @@ import secrets
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from planner.core.errors import BuiltIn, Conflict, InvalidQuantity
@@ -20,6 +21,7 @@ SLUG = r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)?"
 LONGEST_ID = 200
 _SLUG = re.compile(SLUG)
 _RESERVED = ("/history",)
+_OF_A_SKU: frozenset[Kind] = frozenset({"price", "calibration"})
 
 
 class OtherQuestion(Conflict):
@@ -90,24 +92,38 @@ class ResourceService:
     def create(self, kind: Kind, caller: Caller, document: Mapping[str, Any], key: str | None) -> Made:
         """Store a new entry; a repeated key returns what the first request made."""
         fingerprint = fingerprint_of(f"create {kind}", document)
+        try:
+            made = self._create(kind, caller, document, key, fingerprint)
+        except Conflict:
+            known = self._replay(caller, key)
+            if known is None:
+                raise
+            return _as_made(kind, known, fingerprint)  # the same request, sent twice at once: the other one won
+        self._catalog.forget(caller.workspace)
+        return made
+
+    def _create(self, kind: Kind, caller: Caller, document: Mapping[str, Any], key: str | None,
+                fingerprint: str) -> Made:
         with self._store.write(caller.workspace) as session:
             if key is not None and (known := session.replays.get(key)):
-                return Made(entry=self._as_made(kind, known, fingerprint), replayed=True)
+                return _as_made(kind, known, fingerprint)
             entry = self._add(session, kind, caller, document)
             if key is not None:
-                session.replays.put(Replay(key=key, fingerprint=fingerprint,
-                                           answer={"id": entry.id, "version": entry.version,
-                                                   "document": dict(entry.document)}))
-        self._catalog.forget(caller.workspace)
+                session.replays.put(Replay(key=key, fingerprint=fingerprint, answer=_remembered(entry)))
         return Made(entry=entry, replayed=False)
+
+    def _replay(self, caller: Caller, key: str | None) -> Replay | None:
+        if key is None:
+            return None
+        with self._store.read(caller.workspace) as session:
+            return session.replays.get(key)
 
     def replace(self, current: Entry, caller: Caller, document: Mapping[str, Any]) -> Entry:
         """Store a new version over the one that was read."""
         if slug(document.get("id") or current.id) != current.id:
             raise InvalidQuantity(f"id must stay {current.id}.", pointer="/id",
                                   hint="To rename, POST a copy and DELETE this one.")
-        checked = {**document, "id": current.id}
-        self._catalog.libraries[current.kind].read(current.id, checked)
+        checked = self._checked(current.kind, caller, {**document, "id": current.id})
         with self._store.write(caller.workspace) as session:
             entry = session.entries.replace(current, checked, who=caller.name)
         self._catalog.forget(caller.workspace)
@@ -132,14 +148,16 @@ class ResourceService:
         if self._catalog.is_built_in(kind, entry_id):
             raise BuiltIn(f"{entry_id} comes with the planner and cannot be changed.", pointer="/id",
                           hint=f"POST the copy under an id of your own, such as my-{entry_id.rsplit('/', 1)[-1]}.")
-        checked = {**document, "id": entry_id}
-        self._catalog.libraries[kind].read(entry_id, checked)
+        checked = self._checked(kind, caller, {**document, "id": entry_id})
         return session.entries.add(kind, entry_id, checked, who=caller.name)
 
-    def _as_made(self, kind: Kind, known: Replay, fingerprint: str) -> Entry:
-        refuse_other_question(known, fingerprint)
-        made = known.answer
-        return Entry(kind=kind, id=made["id"], document=made["document"], version=made["version"])
+    def _checked(self, kind: Kind, caller: Caller, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a document that its kind's reader accepts, naming its SKU by id."""
+        found = dict(document)
+        if kind in _OF_A_SKU:
+            found["sku"] = self._catalog.sku(found["sku"], caller.workspace).id
+        self._catalog.libraries[kind].read(found["id"], found)
+        return found
 
 
 def refuse_other_question(known: Replay, fingerprint: str) -> None:
@@ -163,6 +181,22 @@ def fingerprint_of(operation: str, document: Document) -> str:
     """Return a digest of an operation and its body."""
     text = json.dumps([operation, document], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _remembered(entry: Entry) -> Document:
+    """Return what an idempotency key's second answer is made from."""
+    moment = entry.created_at.isoformat() if entry.created_at else None
+    return {"id": entry.id, "version": entry.version, "document": dict(entry.document), "at": moment,
+            "by": entry.updated_by}
+
+
+def _as_made(kind: Kind, known: Replay, fingerprint: str) -> Made:
+    refuse_other_question(known, fingerprint)
+    made = known.answer
+    moment = datetime.fromisoformat(made["at"])
+    entry = Entry(kind=kind, id=made["id"], document=made["document"], version=made["version"], created_at=moment,
+                  updated_at=moment, updated_by=made["by"])
+    return Made(entry=entry, replayed=True)
 
 
 def _line(entry: Entry) -> Line:
