@@ -1,0 +1,1 @@
+"""Readers of what others publish about a model: configs, weight files, engine logs."""

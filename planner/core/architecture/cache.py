@@ -103,6 +103,25 @@ def bytes_per_token(model: Model, bytes_per_element: float) -> float:
                for group in stored_caches(model) if group.cache.window is None)
 
 
+def first_bytes_per_token(model: Model, bytes_per_element: float) -> float:
+    """Cache bytes that a token adds while no window is full: the figure people quote.
+
+    Parameters
+    ----------
+    model : Model
+        Any model.
+    bytes_per_element : float
+        Of the cache format [byte].
+
+    Returns
+    -------
+    float
+        Bytes per token of context, windowed layers included, before rank copies [byte].
+    """
+    return sum(group.layers * group.cache.heads * group.cache.entry_bytes(bytes_per_element) / group.cache.stride
+               for group in stored_caches(model))
+
+
 def elements_per_token(model: Model) -> float:
     """K and V elements that each token adds to caches that keep everything [1].
 

@@ -72,7 +72,7 @@ class KvCache:
     stored: bool = True
     """False where the layer reads the cache of another layer."""
     fp8_bytes_per_entry: float | None = None
-    """Bytes per head and stored entry of an 8-bit cache where engines pack it (rotary part in 16 bit, scales) [byte]."""
+    """Per head and stored entry of an 8-bit cache that engines pack (rotary part in 16 bit, scales) [byte]."""
 
     def entry_bytes(self, bytes_per_element: float) -> float:
         """Bytes of one head's stored entry in a cache format.

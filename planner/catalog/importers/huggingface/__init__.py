@@ -27,7 +27,7 @@ def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, .
     part = language_part(config)
     reader = reader_of(part.model_type)
     if reader is None:
-        raise MissingFact(f"Models of type {part.model_type[:60]!r} are not modelled yet: nothing here knows their layers.",
+        raise MissingFact(f"Models of type {part.model_type[:60]!r} are not modelled: nothing here knows their layers.",
                           fact="model_type", pointer=part.pointer + "/model_type",
                           hint="Give the five-field card instead (params, layers, kv_heads, head_dim, vocab).")
     fields = Fields(part.values, part.pointer)

@@ -97,12 +97,12 @@ def plain(hidden: int, width: int, *, bias: bool = False, module: Module = Modul
                             inputs=inputs)
 
 
-def mixture(hidden: int, experts: int, top_k: int, width: int, *, shared: int = 0, form: Callable[..., DenseFeedForward]
-            = gated, shared_gate: bool = False, router_biases: int = 0, latent: int | None = None, bias: bool = False,
-            extra: int = 0) -> MixtureOfExperts:
+def mixture(hidden: int, experts: int, top_k: int, width: int, *,  # noqa: PLR0913 - one per field of the block
+            shared: int = 0, form: Callable[..., DenseFeedForward] = gated, shared_gate: bool = False,
+            router_biases: int = 0, latent: int | None = None, bias: bool = False, extra: int = 0) -> MixtureOfExperts:
     """A mixture of experts; ``shared`` is the total width of its shared experts."""
     if not 1 <= top_k <= experts:
-        raise InvalidQuantity(f"num_experts_per_tok must be between 1 and the number of experts {experts}, not {top_k}.",
+        raise InvalidQuantity(f"num_experts_per_tok must be between 1 and {experts} experts, not {top_k}.",
                               pointer="/config/num_experts_per_tok")
     shared_part = form(hidden, shared, module=Module.SHARED_EXPERTS, prefix="shared_", bias=bias) if shared else None
     return MixtureOfExperts(

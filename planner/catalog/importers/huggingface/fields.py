@@ -42,7 +42,7 @@ class Fields:
                 return value
         return None
 
-    def whole(self, *names: str, default: int | None | _Required = REQUIRED) -> int:
+    def whole(self, *names: str, default: int | _Required | None = REQUIRED) -> int:
         """A whole number ≥ 0 under any of the names."""
         value = self.optional(*names)
         if value is not None:

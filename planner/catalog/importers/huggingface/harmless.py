@@ -6,8 +6,8 @@ _SUFFIXES = ("_token_id", "_token_ids", "_token_index", "_dropout", "_dropout_ra
              "_drop_prob", "_eps", "_epsilon", "_coef", "_loss_weight", "_softcap", "_softcapping", "_init_std",
              "_init_range", "_scaling_factor", "_theta", "_freq_base", "_base_freq", "_act", "_activation")
 _PREFIXES = ("_", "initializer", "init_", "rope_", "rotary_", "transformers", "generation", "torch_dtype", "longrope",
-             "yarn", "mscale", "router_aux", "router_z", "aux_loss", "bos_", "eos_", "pad_", "sep_", "unk_", "vision_start",
-             "vision_end", "summary_", "attention_softmax", "scale_attn", "auto_", "flash_", "unsloth")
+             "yarn", "mscale", "router_aux", "router_z", "aux_loss", "bos_", "eos_", "pad_", "sep_", "unk_",
+             "vision_start", "vision_end", "summary_", "attention_softmax", "scale_attn", "auto_", "flash_", "unsloth")
 _TRAINING = """
 activation activation_dropout activation_function activation_situ_beta activation_situ_linear_beta act_fn
 activation_sparsity_pattern add_cross_attention alibi alibi_bias_max alpha attn_drop attention_dropout
@@ -18,12 +18,13 @@ attention_in_multiplier attention_out_multiplier key_multiplier ssm_in_multiplie
 mlp_multipliers moe_aux_loss_coef moe_router_activation_func moe_router_dtype moe_renormalize moe_shared_expert_overlap
 norm_topk_prob norm_topk pretraining_tp pretraining_sequence_length query_pre_attn_scalar rescale_prenorm_residual
 residual_dropout residual_in_fp32 resid_dropout
-router_jitter_noise router_bias_update_rate scale_depth scale_emb scoring_func score_function score_func seq_aux softmax_scale
+router_jitter_noise router_bias_update_rate scale_depth scale_emb scoring_func score_function score_func seq_aux
+softmax_scale
 swiglu_alpha swiglu_limit swiglu_limits swiglu_limits_shared topk_group topk_method n_group num_expert_group
 use_grouped_topk z_loss attn_scale floor_scale attn_temperature_tuning route_scale route_norm moe_router_use_sigmoid
 gate_lower_bound use_gemma_norm use_mamba_kernels use_fused_rms_norm use_fused_cross_entropy loss_type logits_soft_cap
 attn_logit_softcapping mup_width_scale mup_attn_multiplier mup_use_scaling mup_embedding_multiplier use_cache_kernel
-dim_model_base train_seq_len ep_size moe_group_limited_greedy index_share_for_mtp_iteration moe_capacity 
+dim_model_base train_seq_len ep_size moe_group_limited_greedy index_share_for_mtp_iteration moe_capacity
 moe_eval_capacity_token_fraction moe_min_capacity moe_token_dropping moe_train_capacity_factor moe_eval_capacity_factor
 time_step_min time_step_max time_step_floor time_step_limit time_step_scale time_step_init_scheme mamba_dt_min
 mamba_dt_max mamba_dt_init_floor scale_attention_softmax_in_fp32 sequence_parallel fuse_cross_entropy

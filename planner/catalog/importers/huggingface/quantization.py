@@ -12,7 +12,7 @@ from planner.core.architecture.parts import Module
 from planner.core.errors import InvalidQuantity, MissingFact
 
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "bf16", "float": "bf16", "auto": "bf16",
-           "bf16": "bf16", "fp16": "fp16", "fp32": "bf16"}  # engines load fp32 checkpoints in 16 bit unless told otherwise
+           "bf16": "bf16", "fp16": "fp16", "fp32": "bf16"}  # engines load fp32 checkpoints in 16 bit by default
 _LINEAR = (Module.ATTENTION, Module.MLP, Module.EXPERTS, Module.SHARED_EXPERTS)
 _PARTS: Mapping[Module, tuple[str, ...]] = {
     Module.ATTENTION: ("self_attn.q_proj", "self_attn.o_proj", "self_attn.qkv_proj", "self_attn.q_a_proj",
@@ -87,7 +87,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 def spread(base: str, found: str, skipped: Skips, layers: Sequence[str], *, head: bool = False) -> WeightScheme:
     """``found`` for the linear kinds that the list does not skip, ``base`` elsewhere."""
     overrides = {module: found for module in _LINEAR if not _skipped(module, skipped, layers)}
-    if head and not skipped.covers("lm_head"):
+    if head and not any(skipped.covers(name) for name in ("lm_head", "language_model.lm_head", "model.lm_head")):
         overrides[Module.HEAD] = found
     return WeightScheme(default=base, overrides=overrides)
 

@@ -69,8 +69,8 @@ def gpt_neox(f: Fields, model_type: str) -> Draft:
     s = shape(f, tied=False)
     bias = f.flag("attention_bias", default=True)
     f.understood("use_parallel_residual")
-    layer = _layer(_attention(s, qkv_bias=bias, out_bias=bias), plain(s.hidden, f.whole("intermediate_size"), bias=True),
-                   norms=2, per_norm=2 * s.hidden)
+    layer = _layer(_attention(s, qkv_bias=bias, out_bias=bias),
+                   plain(s.hidden, f.whole("intermediate_size"), bias=True), norms=2, per_norm=2 * s.hidden)
     return _repeat(s, layer, 2 * s.hidden)
 
 

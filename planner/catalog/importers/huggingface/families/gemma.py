@@ -46,7 +46,8 @@ def gemma3n(f: Fields, model_type: str) -> Draft:
     f.understood("altup_active_idx", "altup_coef_clip", "altup_correct_scale", "activation_sparsity_pattern",
                  "final_logit_softcapping")
     extra = (*_per_layer_input(s, width),
-             replicated("side_left", Module.OTHER, s.hidden, rank), replicated("side_right", Module.OTHER, rank, s.hidden),
+             replicated("side_left", Module.OTHER, s.hidden, rank),
+             replicated("side_right", Module.OTHER, rank, s.hidden),
              replicated("stream_router", Module.OTHER, s.hidden, streams),
              replicated("stream_correct", Module.OTHER, streams, streams),
              replicated("stream_predict", Module.OTHER, streams, streams * streams))
@@ -60,7 +61,7 @@ def gemma3n(f: Fields, model_type: str) -> Draft:
         key = (window, ffn, i < own)
         if key not in made:
             made[key] = Layer(mixer=_attention(f, s, window, s.head_dim, s.kv_heads, reuses=i >= own),
-                              feedforwards=(gated(s.hidden, Fields({"intermediate_size": ffn}).whole("intermediate_size")),),
+                              feedforwards=(gated(s.hidden, Fields({"width": ffn}).whole("width")),),
                               norms=7, norm_parameters=weights, extra_matrices=extra,
                               unused_parameters=0 if i < own else unused)
         layers.append(made[key])
@@ -86,7 +87,8 @@ def gemma4(f: Fields, model_type: str) -> Draft:
     s = shape(f, tied=True)
     kinds = f.per_layer(s.layers, "layer_types")
     sizes = windows(f, s, default=[bool((i + 1) % 6) for i in range(s.layers)])
-    glob = [kind != "sliding_attention" for kind in kinds] if kinds else [bool((i + 1) % 6 == 0) for i in range(s.layers)]
+    glob = [kind != "sliding_attention" for kind in kinds or
+            ["sliding_attention" if (i + 1) % 6 else "full_attention" for i in range(s.layers)]]
     own = _cached_layers(f, s.layers)
     width = f.whole("hidden_size_per_layer_input", default=0)
     parts = {double: _feedforwards(f, s, double=double) for double in (False, True)}
@@ -101,8 +103,8 @@ def gemma4(f: Fields, model_type: str) -> Draft:
         key = (window, full, i < own)
         if key not in made:
             made[key] = Layer(mixer=_gemma4_attention(f, s, window, full=full, reuses=i >= own),
-                              feedforwards=parts[double and i >= own], norms=norms, norm_parameters=norms * s.hidden + 1,
-                              extra_matrices=_per_layer_input(s, width))
+                              feedforwards=parts[double and i >= own], norms=norms,
+                              norm_parameters=norms * s.hidden + 1, extra_matrices=_per_layer_input(s, width))
         layers.append(made[key])
     outside = (replicated("layer_inputs", Module.OTHER, s.hidden, s.layers * width),) if width else ()
     tables = f.whole("vocab_size_per_layer_input") * s.layers * width if width else 0

@@ -92,8 +92,9 @@ def minimax_m3(f: Fields, model_type: str) -> Draft:
                                                      or flags, strict=True)):
             raise MissingFact("Sparse layers with index values are not modelled.", fact="sparse_disable_index_value")
         mixers.append(BlockSparseAttention(
-            attention=base, index_heads=sparse.whole("sparse_num_index_heads"), blocks=sparse.whole("sparse_topk_blocks"),
-            index_head_dim=sparse.whole("sparse_index_dim"), block=sparse.whole("sparse_block_size")))
+            attention=base, index_heads=sparse.whole("sparse_num_index_heads"),
+            blocks=sparse.whole("sparse_topk_blocks"), index_head_dim=sparse.whole("sparse_index_dim"),
+            block=sparse.whole("sparse_block_size")))
     f.must_be("qk_norm_type", "per_head")
     f.understood("num_mtp_modules", "num_nextn_predict_layers", "use_qk_norm", "moe_intermediate_size")
     experts, width = experts_of(f), f.whole("moe_intermediate_size", "intermediate_size")
@@ -212,8 +213,9 @@ def afmoe(f: Fields, model_type: str) -> Draft:
     for i, kind in enumerate(kinds):
         key = (kind, i < first)
         if key not in made:
-            mixer = Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim, output_gate=True,
-                              window=size if kind == "sliding_attention" else None, qk_norm_parameters=2 * s.head_dim)
+            mixer = Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim,
+                              window=size if kind == "sliding_attention" else None, output_gate=True,
+                              qk_norm_parameters=2 * s.head_dim)
             made[key] = Layer(mixer=mixer, feedforwards=(dense if i < first else part,), norms=4,
                               norm_parameters=4 * s.hidden)
         layers.append(made[key])

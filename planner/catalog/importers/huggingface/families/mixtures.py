@@ -47,10 +47,11 @@ def experts_of(f: Fields) -> int:
 def chosen_of(f: Fields) -> int:
     """How many experts a token visits."""
     f.understood("experts_per_token")
-    value = f.raw("num_experts_per_tok", "moe_k", "moe_top_k", "moe_topk", "num_experts_per_token", "experts_per_token")
+    names = ("num_experts_per_tok", "moe_k", "moe_top_k", "moe_topk", "num_experts_per_token", "experts_per_token")
+    value = f.raw(*names)
     if isinstance(value, list | tuple) and value and len(set(value)) == 1:
         return Fields({"moe_topk": value[0]}).whole("moe_topk")
-    return f.whole("num_experts_per_tok", "moe_k", "moe_top_k", "moe_topk", "num_experts_per_token", "experts_per_token")
+    return f.whole(*names)
 
 
 def every_layer(part: FeedForward) -> Chooser:
@@ -209,12 +210,12 @@ def hunyuan(f: Fields, model_type: str) -> Draft:
     del model_type
     s = shape(f, tied=True)
     if f.flag("use_cla") and f.whole("cla_share_factor", default=1) > 1:
-        raise f.wrong("use_cla", "false (cross-layer attention of Hunyuan-Large is not modelled)", True)  # noqa: FBT003
+        raise f.wrong("use_cla", "false (cross-layer attention of Hunyuan-Large is not modelled)", True)
     width = _uniform(f, "moe_intermediate_size") or f.whole("intermediate_size")
     shared = _uniform(f, "num_shared_expert") or 0
-    f.understood("cla_share_factor", "moe_layer_num_skipped", "use_mixed_mlp_moe", "intermediate_size", "attention_head_dim",
-                 "moe_drop_tokens", "moe_random_routing_dropped_token", "capacity_factor", "norm_type", "use_cla",
-                 "num_media_embeds", "group_limited_greedy", "n_group", "routed_scaling_factor", "class_num", "pool_type")
+    f.understood("cla_share_factor", "use_mixed_mlp_moe", "intermediate_size", "attention_head_dim", "norm_type",
+                 "moe_drop_tokens", "moe_random_routing_dropped_token", "capacity_factor", "use_cla", "pool_type",
+                 "num_media_embeds", "group_limited_greedy", "n_group", "class_num")
     sparse = (mixture(s.hidden, experts_of(f), chosen_of(f), width, shared=shared * f.whole("intermediate_size")),)
     skipped = f.whole("moe_layer_num_skipped", "first_k_dense_replace", default=0)
     dense = (gated(s.hidden, f.whole("intermediate_size")),)
@@ -236,7 +237,7 @@ def deepseek_style(f: Fields, model_type: str) -> Draft:
     traits = {"deepseek": LLAMA, "glm4_moe": Traits(qk_norm="head", qk_norm_default=False, out_bias=False),
               "dots1": Traits(qk_norm="head", slides=True), "hy_v3": Traits(qk_norm="head"),
               "exaone_moe": Traits(qk_norm="head", period=4), "solar_open": LLAMA,
-              "glm4v_moe_text": Traits(out_bias=False), "bailing_moe": Traits(qkv_bias=False, out_bias=False)}[model_type]
+              "glm4v_moe_text": Traits(out_bias=False), "bailing_moe": Traits(qkv_bias=False)}[model_type]
     s = shape(f, tied=False)
     draft = build(f, s, traits, fine_grained(f, s, biased=model_type not in {"deepseek", "bailing_moe"}))
     towers = draft_modules(f.whole("num_nextn_predict_layers", default=0), s.hidden, draft.layers[-1][1])
@@ -261,7 +262,7 @@ def sparse_pattern(f: Fields, layers: int) -> tuple[bool, ...]:
     """Which layers are sparse: a list of kinds, a list of flags, or a first layer and a period."""
     kinds = f.per_layer(layers, "mlp_layer_types")
     flags = f.raw("moe_layer_freq")
-    first = f.whole("first_k_dense_replace", "moe_first_k_dense_replace", default=0 if kinds is None else 0)
+    first = f.whole("first_k_dense_replace", "moe_first_k_dense_replace", default=0)
     if kinds is not None:
         return tuple(kind in ("sparse", "moe") for kind in kinds)
     if isinstance(flags, list | tuple):
