@@ -73,6 +73,8 @@ def libraries() -> Mapping[Kind, Library]:
     """Return each kind of entries with its built-in ones and its reader."""
     from planner.catalog.chips import built_in_chips  # noqa: PLC0415 - read when first needed
     from planner.catalog.libraries import DocumentLibrary, PriceLibrary, SkuLibrary  # noqa: PLC0415 - as above
+    from planner.catalog.model_library import ModelLibrary  # noqa: PLC0415 - as above
+    from planner.catalog.models import built_in_models  # noqa: PLC0415 - as above
 
-    return {"model": DocumentLibrary("model"), "sku": SkuLibrary(built_in_chips()), "price": PriceLibrary(),
+    return {"model": ModelLibrary(built_in_models()), "sku": SkuLibrary(built_in_chips()), "price": PriceLibrary(),
             "scenario": DocumentLibrary("scenario"), "calibration": DocumentLibrary("calibration")}
