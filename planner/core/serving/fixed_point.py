@@ -2,8 +2,8 @@ r"""Fixed points of continuous batching: prompts arrive in lumps, so a step is e
 
 .. math::
 
-    \bar t = t_d(B) / (1 - \lambda E[u] a), \quad B = \lambda D \bar t, \quad
-    T_{first} = M/2 + t(own\ group) + queue, \quad M = E[T^2]/E[T]
+    \bar t = (t_d(B) + \rho (T_{own} - \bar t)/D) / (1 - \rho), \quad \rho = \lambda E[u] a, \quad
+    B = \lambda D \bar t, \quad T_{first} = M/2 + t(own\ group) + queue, \quad M = E[T^2]/E[T]
 
 λ arrivals, D decode steps of a request, u prompt tokens, a time per prompt token in a lump of the size that really
 occurs, M the length-biased step. Little's law closes the loop of a fixed number of users.
@@ -75,6 +75,10 @@ class Flow:
     """Wait for prompts ahead that did not fit into their step [s]."""
     busy: Array
     """Probability that an arrival meets a running step [1]."""
+    load: Array
+    """Share of time that prompts take [1]."""
+    group: Array
+    """Prompt tokens in the steps that carry the own prompt [token]."""
     slope: Array
     """dt_d/dB [s]."""
 
@@ -93,6 +97,8 @@ class _Guess:
     busy: Array
     step: Array
     biased_step: Array
+    own: Array
+    """Steps that carried the own prompt: what arrived in them is computed while its first tokens are decoded [s]."""
     finite: Array
     """1 where a backlog can grow without bound (open loop), 0 where users limit it."""
 
@@ -156,11 +162,12 @@ def relax(law: StepLaw, guess: _Guess) -> Flow:
     t_decode, slope, base = law.decode(guess.batch)
     room = law.room(guess.batch)
     chunk, lump, phi = _lumps(law, guess, room)
-    any_rank = at_least_one(-law.lockstep * np.log1p(-np.minimum(phi, 1.0 - 1e-9)))
+    any_rank = at_least_one(-law.groups * np.log1p(-np.minimum(phi, 1.0 - 1e-9)))
     overlap = any_rank / np.maximum(phi, TINY)
     a_lump = law.per_token(lump, guess.batch, base)
     load = np.minimum(guess.rate * guess.others * overlap * law.lengths.prompt * a_lump, 1.0 - 1e-6)
-    step, biased = _gate(law, guess, t_decode, a_lump, lump, chunk, load)
+    inherited = load * np.maximum(guess.own - guess.step, 0.0) / np.maximum(law.decode_steps, 1.0)
+    step, biased = _gate(law, guess, t_decode + inherited, a_lump, lump, chunk, load)
     group = law.lengths.prompt * (1.0 + guess.rate * guess.others * biased * guess.busy
                                   * (1.0 + np.minimum(1.0, room / law.lengths.prompt)) / 2.0)
     piece = np.minimum(group, room)
@@ -172,7 +179,8 @@ def relax(law: StepLaw, guess: _Guess) -> Flow:
                else _exhaustive_wait(law, guess, a_own, load))
     return Flow(rate=guess.rate, batch=guess.batch, mean_batch=guess.rate * law.decode_steps * step,
                 t_decode=t_decode, t_mixed=fixed + a_lump * lump, step=step, phi=any_rank, lump=lump,
-                per_token=a_lump, biased_step=biased, own=own, backlog=backlog, busy=guess.busy, slope=slope)
+                per_token=a_lump, biased_step=biased, own=own, backlog=backlog, busy=guess.busy, load=load,
+                group=group, slope=slope)
 
 
 def _exhaustive_wait(law: StepLaw, guess: _Guess, per_token: Array, load: Array) -> Array:
@@ -233,7 +241,7 @@ def closed(law: StepLaw, users: Array, latency: float) -> Flow:
     a = law.per_token(chunk, users, base)
     first = t_decode * np.maximum(law.lengths.prompt / chunk, 1.0) + a * law.lengths.prompt
     guess = _Guess(batch=users, rate=users / (first + law.decode_steps * t_decode), others=others,
-                   busy=others, step=t_decode, biased_step=t_decode, finite=np.zeros_like(users))
+                   busy=others, step=t_decode, biased_step=t_decode, own=t_decode, finite=np.zeros_like(users))
     flow = relax(law, guess)
     for _ in range(ITERATIONS):
         guess = _next_closed(law, flow, guess, users, latency, np.minimum(cap_batch, users), cap_rate)
@@ -252,7 +260,7 @@ def _next_closed(law: StepLaw, flow: Flow, guess: _Guess, users: Array, latency:
     decoding = np.clip(1.0 - rate * first / users, 0.0, 1.0)
     batch = np.minimum(1.0 + (users - 1.0) * decoding, np.maximum(cap_batch, 1.0))
     busy = at_least_one(-(users - 1.0) * np.log1p(-np.clip(decoding, 0.0, 1.0 - 1e-9)))
-    return replace(guess, batch=batch, rate=rate, step=flow.step, biased_step=flow.biased_step, busy=busy)
+    return replace(guess, batch=batch, rate=rate, step=flow.step, biased_step=flow.biased_step, own=flow.own, busy=busy)
 
 
 def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
@@ -278,7 +286,7 @@ def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
     t_decode, _, _ = law.decode(one)
     guess = _Guess(batch=np.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,
                    busy=at_least_one(rate * law.decode_steps * t_decode), step=t_decode, biased_step=t_decode,
-                   finite=one)
+                   own=t_decode, finite=one)
     flow = relax(law, guess)
     for _ in range(ITERATIONS):
         gain = rate * law.decode_steps * flow.step / flow.t_decode
@@ -286,6 +294,6 @@ def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
         mean = gain * (at_zero + flow.slope) / np.maximum(1.0 - gain * flow.slope, 0.02)
         mean = np.clip(mean, 0.0, running)
         guess = replace(guess, batch=np.minimum(1.0 + mean, np.maximum(running, 1.0)), step=flow.step,
-                        biased_step=flow.biased_step, busy=at_least_one(mean + rate * flow.own))
+                        biased_step=flow.biased_step, own=flow.own, busy=at_least_one(mean + rate * flow.own))
         flow = relax(law, guess)
     return flow

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.core.quantities.arrays import Array
-from planner.core.serving.fixed_point import Flow
+from planner.core.serving.fixed_point import Flow, at_least_one
 from planner.core.serving.percentiles import Z50, Z95, Z99, lognormal_quantile, normal_quantile
+from planner.core.serving.policy import PrefillOrder
 from planner.core.serving.step_law import TINY, StepLaw
 
 
@@ -64,8 +65,7 @@ def latencies(law: StepLaw, flow: Flow, *, wait: Array, wait_variance: Array, cl
     gained = np.maximum(law.lengths.output - 1.0, TINY) / np.maximum(law.decode_steps, TINY)
     tpot = flow.step / gained
     batch_variance = np.zeros_like(tpot) if closed_users is not None else flow.slope**2 * flow.mean_batch
-    steps = np.maximum(law.decode_steps, 1.0)
-    tpot_variance = (_step_variance(law, flow) / steps + 2.0 / 3.0 * batch_variance) / gained**2
+    tpot_variance = (_pace_variance(law, flow) + 2.0 / 3.0 * batch_variance) / gained**2
     e2e = ttft + law.decode_steps * flow.step
     spread = law.lengths.output_square - law.lengths.output**2
     e2e_variance = ttft_variance + (law.lengths.output - 1.0)**2 * tpot_variance + spread * tpot**2
@@ -82,11 +82,30 @@ def latencies(law: StepLaw, flow: Flow, *, wait: Array, wait_variance: Array, cl
 
 
 def _first_token_variance(law: StepLaw, flow: Flow) -> Array:
-    """Uniform wait within the gate, own length, the number and lengths of prompts beside it, backlog."""
+    """Variance of the wait within a gate that is short or long, of what else arrived in it, of lengths and backlog."""
     prompt, square = law.lengths.prompt, law.lengths.prompt_square
-    beside = np.maximum(flow.rate * flow.biased_step * flow.busy, 0.0)
-    gate: Array = flow.busy * flow.biased_step**2 / 12.0
-    return gate + flow.per_token**2 * (square - prompt**2 + beside * square) + flow.backlog**2
+    lump, lump_variance = _lump_moments(law, flow)
+    long = flow.t_decode + flow.per_token * lump
+    share = np.clip((flow.biased_step - flow.t_decode) / np.maximum(long - flow.t_decode, TINY), 0.0, 1.0)
+    gate_square = (1.0 - share) * flow.t_decode**2 + share * (long**2 + 3.0 * flow.per_token**2 * lump_variance)
+    beside = flow.load
+    gate = ((1.0 / 3.0 + beside + beside**2) * np.maximum(gate_square, flow.biased_step**2)
+            - ((0.5 + beside) * flow.biased_step)**2)
+    own_rate = flow.own / flow.group
+    others = flow.rate * flow.biased_step * flow.busy
+    alone: Array = flow.busy * gate + own_rate**2 * (square - prompt**2 + others * square)
+    return alone + _backlog_variance(law, flow, own_rate)
+
+
+def _backlog_variance(law: StepLaw, flow: Flow, own_rate: Array) -> Array:
+    """Variance of the wait behind prompts ahead: M/G/1 (Takács), for the share of requests that queue at all."""
+    spread = law.lengths.prompt_square / law.lengths.prompt**2
+    idle = np.maximum(1.0 - flow.rate * own_rate * law.lengths.prompt, 0.02)
+    single = flow.rate * own_rate**2 * law.lengths.prompt_square / (2.0 * idle)
+    third = flow.rate * (own_rate * law.lengths.prompt * spread)**3 / (3.0 * idle)
+    share = np.minimum(flow.backlog / np.maximum(single, TINY), 1.0)
+    variance: Array = flow.backlog**2 + share * third
+    return variance
 
 
 def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Array, Array]:
@@ -97,20 +116,33 @@ def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Array, Array]:
     return flow.lump, chunk**2 * (prompts * spread + prompts - 1.0)
 
 
-def _step_variance(law: StepLaw, flow: Flow) -> Array:
-    """Variance of the gap between two tokens of a sequence."""
-    lump, variance = _lump_moments(law, flow)
-    per_decode: Array = flow.phi * flow.per_token**2 * (variance + (1.0 - flow.phi) * lump**2)
-    return per_decode
+def _pace_variance(law: StepLaw, flow: Flow) -> Array:
+    """Variance of a request's mean gap: prompts that arrive while it decodes lengthen its stay, and so meet more."""
+    arriving = flow.rate * flow.step * flow.per_token**2 * law.lengths.prompt_square
+    answers = law.lengths.output_square / law.lengths.output**2
+    pace: Array = arriving / (1.0 - flow.load)**2 * answers / np.maximum(law.decode_steps, 1.0)
+    return pace
+
+
+def _stalls(law: StepLaw, flow: Flow) -> tuple[Array, Array, Array]:
+    """Share of gaps that prompts lengthen, and mean and variance of what they add [1, s, s²]."""
+    a = flow.per_token
+    if law.policy.order is PrefillOrder.MIXED:
+        lump, variance = _lump_moments(law, flow)
+        return flow.phi, a * lump, a**2 * variance
+    share = at_least_one(flow.rate * flow.t_decode * law.policy.poll_steps) / law.policy.poll_steps
+    mean = np.maximum(flow.step - flow.t_decode, 0.0) / np.maximum(share, TINY)
+    busy = a * law.lengths.prompt_square / law.lengths.prompt / (1.0 - flow.load)**2
+    return share, mean, mean * busy
 
 
 def _gap_p99(law: StepLaw, flow: Flow, batch_variance: Array) -> Array:
-    """99th percentile of the gaps: decode steps with probability 1 - φ, lengthened ones with φ."""
-    lump, variance = _lump_moments(law, flow)
-    a = flow.per_token
-    within = np.maximum(1.0 - 0.01 / np.maximum(flow.phi, TINY), 0.0)
-    extra = lognormal_quantile(a * lump, a**2 * variance, normal_quantile(within))
-    extra = np.minimum(extra, a * np.maximum(law.room(flow.batch), lump))
+    """99th percentile of the gaps: decode steps, and steps or pauses that prompts lengthen."""
+    share, mean, variance = _stalls(law, flow)
+    within = np.maximum(1.0 - 0.01 / np.maximum(share, TINY), 0.0)
+    extra = lognormal_quantile(np.maximum(mean, TINY), variance, normal_quantile(within))
+    if law.policy.order is PrefillOrder.MIXED:
+        extra = np.minimum(extra, flow.per_token * np.maximum(law.room(flow.batch), flow.lump))
     plain = lognormal_quantile(flow.t_decode, batch_variance, Z99)
     mixed = np.sqrt((plain - flow.t_decode)**2 + np.where(within > 0.0, extra, 0.0)**2)
     gap: Array = np.maximum(flow.t_decode + mixed, flow.step)

@@ -31,9 +31,10 @@ class StepLaw:
     budget: Array
     """Tokens of a step [token]."""
     groups: Array
-    """Attention groups the replica's load spreads over, data ranks x micro-batches [1]."""
-    lockstep: Array
-    """Data ranks that wait for one another [1]."""
+    """Attention groups the load spreads over, data ranks x micro-batches: they wait for one another at every step,
+    data ranks in the expert exchange, micro-batches in the pipeline, which nothing overtakes [1]."""
+    stages: Array
+    """Pipeline stages, hence micro-batches that share one rank's sequence limit [1]."""
 
     def decode(self, batch: Array) -> tuple[Array, Array, Array]:
         """Time of a pure decode step, its slope in the batch and its base part.
@@ -120,14 +121,14 @@ def bind(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, lim
     per_sequence = np.asarray(table.per_request, dtype=np.float64)
     for window, slope in zip(table.windows, table.per_context_token, strict=True):
         per_sequence = per_sequence + slope * mean_clipped(law.context, law.half_span, float(window))
-    data = require_positive("data_parallel", limits.data_parallel)
+    stages = require_positive("pipeline_parallel", limits.pipeline_parallel)
     return StepLaw(
         table=table, policy=policy, lengths=law, per_sequence=per_sequence,
         decode_steps=(law.output - 1.0) / require_positive("tokens_per_step", limits.tokens_per_step),
         query_tokens=require_positive("query_tokens", limits.query_tokens),
         draft_time=np.asarray(limits.draft_time_s, dtype=np.float64),
         budget=require_positive("token_budget", limits.token_budget),
-        groups=data * require_positive("pipeline_parallel", limits.pipeline_parallel), lockstep=data)
+        groups=require_positive("data_parallel", limits.data_parallel) * stages, stages=stages)
 
 
 def sequence_tokens(law: StepLaw, limits: ServingLimits) -> Array:
@@ -175,6 +176,5 @@ def running_limit(law: StepLaw, limits: ServingLimits) -> tuple[Array, Array]:
     """
     by_cache = (require_positive("kv_capacity_tokens", limits.kv_capacity_tokens) / law.groups
                 / sequence_tokens(law, limits))
-    stages = law.groups / law.lockstep
-    by_limit = require_positive("max_num_seqs", limits.max_num_seqs) / stages
+    by_limit = require_positive("max_num_seqs", limits.max_num_seqs) / law.stages
     return np.maximum(by_cache, 1.0), np.maximum(by_limit, 1.0)
