@@ -157,5 +157,7 @@ def widen(curve: Curve, like: Array) -> Curve:
     """
     kind: Any = type(curve)
     extra = like.ndim + 1
+    if getattr(curve, next(iter(kind.__dataclass_fields__))).ndim == extra:
+        return curve
     return kind(**{name: (value := getattr(curve, name)).reshape(value.shape + (1,) * (extra - value.ndim))  # type: ignore[no-any-return]
                    for name in kind.__dataclass_fields__})

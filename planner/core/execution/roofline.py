@@ -168,7 +168,7 @@ def hierarchical(peak: Numeric, bandwidths: Sequence[Numeric], intensities: Sequ
     Returns
     -------
     tuple of ndarray
-        P [FLOP/s] and the index of the binding boundary, −1 where the peak binds; the broadcast shape.
+        P [FLOP/s] and the index of the binding boundary, -1 where the peak binds; the broadcast shape.
     """
     slopes = [np.asarray(beta) * np.asarray(i) for beta, i in zip(bandwidths, intensities, strict=True)]
     roofs = np.stack(np.broadcast_arrays(np.asarray(peak, dtype=np.float64), *slopes))

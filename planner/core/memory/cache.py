@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -19,42 +19,99 @@ _FP32, _HALF = 4.0, 2.0  # [byte]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CacheFootprint:
-    """What one sequence keeps on the busiest rank, by class of layers; arrays have shape (class,)."""
+class CacheClass:
+    """Layers that keep their tokens alike."""
 
-    windows: Array
+    window: float
     """Tokens kept at most; inf keeps all [token]."""
-    strides: Array
+    stride: float
     """Context tokens per entry [1]."""
-    entry_bytes: Array
-    """Bytes per entry over all layers of the class [byte]."""
-    layers: Array
+    entry_bytes: float
+    """Bytes per entry over all layers of the class on the rank [byte]."""
+    layers: float
     """Layers of the class on the rank [1]."""
+
+    @property
+    def bytes_per_token(self) -> float:
+        """Bytes a token inside the window takes [byte]."""
+        return self.entry_bytes / self.stride
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheFootprint:
+    """What one sequence keeps on the busiest rank, by class of layers, longest window first."""
+
+    classes: tuple[CacheClass, ...]
     state_bytes: float
     """Recurrent state of a sequence [byte]."""
 
     @property
     def bytes_per_token(self) -> float:
         """Bytes a further token of a short context takes, all classes [byte]."""
-        return float((self.entry_bytes / self.strides).sum())
+        return sum(c.bytes_per_token for c in self.classes)
 
-    def bytes_per_sequence(self, tokens: float | Array) -> Array:
-        """Bytes a sequence of that length holds.
+    def sequence_bytes(self, tokens: float) -> float:
+        """Bytes a sequence of that length holds, before block rounding.
 
         Parameters
         ----------
-        tokens : float or ndarray
+        tokens : float
+            Context [token].
+
+        Returns
+        -------
+        float
+            [byte].
+        """
+        return self.state_bytes + sum(min(tokens, c.window) * c.bytes_per_token for c in self.classes)
+
+    def bytes_per_sequence(self, tokens: Array) -> Array:
+        """Bytes sequences of those lengths hold, before block rounding.
+
+        Parameters
+        ----------
+        tokens : ndarray
             Context [token], shape (*grid).
 
         Returns
         -------
         ndarray
-            [byte], shape (*grid), before block rounding.
+            [byte], shape (*grid).
         """
-        length = np.asarray(tokens, dtype=np.float64)
-        shape = (-1,) + (1,) * length.ndim
-        kept = np.minimum(length, self.windows.reshape(shape)) / self.strides.reshape(shape)
-        return np.asarray((kept * self.entry_bytes.reshape(shape)).sum(axis=0) + self.state_bytes)
+        held = np.full(np.shape(tokens), self.state_bytes)
+        for c in self.classes:
+            held = held + np.minimum(tokens, c.window) * c.bytes_per_token
+        return held
+
+    def longest(self, pool: float) -> float:
+        """The longest sequence a pool holds.
+
+        Parameters
+        ----------
+        pool : float
+            Bytes for the cache [byte].
+
+        Returns
+        -------
+        float
+            Whole tokens; inf where every class is windowed and full windows fit.
+
+        Notes
+        -----
+        The footprint is piecewise linear: walk the windows from the shortest until the pool is used up.
+        """
+        left, start = pool - self.state_bytes, 0.0
+        if left < 0:
+            return 0.0
+        slope = self.bytes_per_token
+        for c in sorted(self.classes, key=lambda c: c.window):
+            if c.window == inf or left < slope * (c.window - start):
+                break
+            left -= slope * (c.window - start)
+            slope -= c.bytes_per_token
+            start = c.window
+        growing = any(c.window > start for c in self.classes)
+        return floor(start + left / slope) if growing else inf
 
 
 def cache_footprint(model: Model | ModelCard, layout: Layout, cache: CacheFormat) -> CacheFootprint:
@@ -89,8 +146,7 @@ def cache_footprint(model: Model | ModelCard, layout: Layout, cache: CacheFormat
         entry[1] += count * share
     keys = sorted(classes, reverse=True)
     return CacheFootprint(
-        windows=np.array([k[0] for k in keys]), strides=np.array([k[1] for k in keys]),
-        entry_bytes=np.array([classes[k][0] for k in keys]), layers=np.array([classes[k][1] for k in keys]),
+        classes=tuple(CacheClass(window=k[0], stride=k[1], entry_bytes=classes[k][0], layers=classes[k][1]) for k in keys),
         state_bytes=state * share)
 
 

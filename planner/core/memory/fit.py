@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor
-
-import numpy as np
+from math import floor, inf
 
 from planner.core.memory.budget import Reservation
 from planner.core.memory.cache import CacheFootprint
 from planner.core.parallelism import Layout
 from planner.core.quantities.format import binary_bytes
 
-_SEARCH_LIMIT = 2.0**40  # [token] no cache is asked about a longer context
+_UNLIMITED = 2.0**40  # [token] what a purely windowed or recurrent model is said to hold: no cache limits it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +64,21 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
     usable = capacity * utilization
     pool = usable - weights - reserved.activation_bytes - reserved.other_bytes
     need_tokens = max(request_tokens, longest or 0.0)
-    need = float(footprint.bytes_per_sequence(need_tokens))
+    need = footprint.sequence_bytes(need_tokens)
     ranks = layout.data
     per_token = footprint.bytes_per_token
-    one = float(footprint.bytes_per_sequence(request_tokens))
+    one = footprint.sequence_bytes(request_tokens)
     available = max(pool, 0.0)
-    sequences = available / one * ranks if one > 0 else float("inf")
+    sequences = available / one * ranks if one > 0 else inf
     fits = pool >= need
     return MemoryFit(
         fits=fits, reason=_reason(pool, need, weights, usable, need_tokens, fits=fits),
         shortfall_bytes=0.0 if fits else need - pool, capacity_bytes=capacity, usable_bytes=usable, weights_bytes=weights,
         activation_bytes=reserved.activation_bytes, other_bytes=reserved.other_bytes, kv_pool_bytes=available,
         kv_bytes_per_token=per_token * layout.tensor * layout.pipeline,
-        kv_capacity_tokens=floor(sequences * request_tokens) if np.isfinite(sequences) else 0.0,
-        max_concurrency=floor(sequences) if np.isfinite(sequences) else 0.0,
-        max_context_tokens=_longest(footprint, available))
+        kv_capacity_tokens=floor(min(sequences * request_tokens, _UNLIMITED)),
+        max_concurrency=floor(min(sequences, _UNLIMITED)),
+        max_context_tokens=min(footprint.longest(available), _UNLIMITED))
 
 
 def _reason(pool: float, need: float, weights: float, usable: float, tokens: float, *, fits: bool) -> str:
@@ -93,18 +91,3 @@ def _reason(pool: float, need: float, weights: float, usable: float, tokens: flo
                 "for the KV cache.")
     return (f"The KV pool of {binary_bytes(pool)} per GPU cannot hold one request of {tokens:,.0f} tokens "
             f"({binary_bytes(need)}).")
-
-
-def _longest(footprint: CacheFootprint, pool: float) -> float:
-    """Longest single sequence the pool holds, by bisection on the monotone footprint."""
-    if footprint.bytes_per_sequence(0.0) > pool or pool <= 0:
-        return 0.0
-    low, high = 0.0, 1024.0
-    while high < _SEARCH_LIMIT and footprint.bytes_per_sequence(high) <= pool:
-        low, high = high, high * 2
-    if high >= _SEARCH_LIMIT:
-        return _SEARCH_LIMIT
-    while high - low > 1:
-        middle = floor((low + high) / 2)
-        low, high = (middle, high) if footprint.bytes_per_sequence(float(middle)) <= pool else (low, middle)
-    return low

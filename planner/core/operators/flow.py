@@ -41,4 +41,5 @@ def rows(values: Array, like: Array) -> Array:
     ndarray
         The same numbers with trailing axes of length one, shape (op, 1, …).
     """
-    return values.reshape(values.shape + (1,) * (like.ndim + 1 - values.ndim))
+    missing = like.ndim + 1 - values.ndim
+    return values.reshape(values.shape + (1,) * missing) if missing else values

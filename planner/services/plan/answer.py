@@ -15,15 +15,14 @@ from planner.core.execution.step import decode_step
 from planner.core.execution.summary import summarise
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.memory.fit import MemoryFit
 from planner.core.workload import Workload
 from planner.services.catalog import CatalogService, Found
-from planner.services.plan import evidence
+from planner.services.plan import evidence, levers, precision
 from planner.services.plan.configuration import Compiler, Configuration, Resolved
 from planner.services.plan.cost import cost_section
 from planner.services.plan.explain import explanation
-from planner.services.plan.levers import changes, lever_section
 from planner.services.plan.load import Load, load_of
-from planner.services.plan.precision import choices, precision_section
 from planner.services.plan.question import AUTO, IDEAL, Deployment, PlanQuestion, Subject
 from planner.services.plan.sections import decode_section, fit_section, prefill_section, serving_section
 from planner.services.plan.variants import VariantTimes
@@ -92,21 +91,26 @@ class PlanService:
             "model": configuration.resolved.model_id, "sku": configuration.resolved.chip.id,
             "deployment": _deployment(configuration, deployment), "fit": fit_section(fit),
             "decode": decode_section(configuration, load, step), "prefill": prefill_section(prompt),
-            "precision": self._precision(configuration, deployment, load, tokens),
+            "precision": [],
             "serving": None if load.steady is None else serving_section(configuration, load.steady, question.objective,
                                                                         workload),
             "cost": None, "levers": [],
         }
         if question.usd_per_gpu_hour is not None and answer["serving"] is not None:
             answer["cost"] = cost_section(configuration, answer["serving"], question.usd_per_gpu_hour)
-        found = changes(self.compiler, configuration, deployment, load)
-        answer["levers"] = lever_section(found, self._times, configuration, load, fit, step.time_s, tokens)
+        self._vary(answer, configuration, deployment, load, fit, tokens)
         return self._complete(answer, configuration, deployment, workload, notes)
 
-    def _precision(self, configuration: Configuration, deployment: Deployment, load: Load, tokens: float,
-                   ) -> list[dict[str, Any]]:
-        found = choices(self.compiler, configuration.resolved, deployment, configuration.layout.tensor)
-        return precision_section(found, self._times, deployment, load, tokens)
+    def _vary(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment, load: Load,
+              fit: MemoryFit, tokens: float) -> None:
+        """Formats and levers, timed together in one evaluation."""
+        formats = precision.choices(self.compiler, configuration.resolved, deployment, configuration.layout.tensor)
+        found = levers.changes(self.compiler, configuration, deployment, load)
+        asked = precision.variants(formats, load)
+        times = self._times.step_times([*asked, *levers.variants(found, load)]).tolist()
+        answer["precision"] = precision.precision_section(formats, times[:len(asked)], deployment, load, tokens)
+        answer["levers"] = levers.lever_section(found, times[len(asked):], configuration, load, fit,
+                                                answer["decode"]["step_time_s"], tokens)
 
     def _complete(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment,
                   workload: Workload, notes: list[str]) -> dict[str, Any]:

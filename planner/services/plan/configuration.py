@@ -120,13 +120,13 @@ class Configuration:
         """Sizes that bound the replica under load, from the KV pool of one GPU."""
         kept = self.footprint
         unit = kept.bytes_per_token or kept.state_bytes or 1.0
-        shares = kept.entry_bytes / kept.strides / unit
+        shares = np.array([c.bytes_per_token for c in kept.classes] or [0.0]) / unit
         return ServingLimits(
             kv_capacity_tokens=max(pool_bytes / unit, 1.0) * self.layout.data, max_num_seqs=float(deployment.max_num_seqs),
             token_budget=float(deployment.max_num_batched_tokens), data_parallel=float(self.layout.data),
             pipeline_parallel=float(self.layout.pipeline),
-            cache_windows=kept.windows * kept.strides if shares.size else np.array([np.inf]),
-            cache_shares=shares if shares.size else np.zeros(1), cache_fixed_tokens=kept.state_bytes / unit)
+            cache_windows=np.array([c.window for c in kept.classes] or [np.inf]), cache_shares=shares,
+            cache_fixed_tokens=kept.state_bytes / unit)
 
 
 class Compiler:

@@ -13,7 +13,7 @@ from planner.core.precision import weight_format
 from planner.services.plan.configuration import Compiler, Configuration
 from planner.services.plan.load import Load
 from planner.services.plan.question import Deployment
-from planner.services.plan.variants import Variant, VariantTimes
+from planner.services.plan.variants import Variant
 
 USELESS = 1.03
 """A change that gains less is called useless [1]."""
@@ -69,18 +69,22 @@ def _machines(chip: Chip) -> Iterator[tuple[str, Chip]]:
     yield "2× arithmetic peak", replace(chip, peaks={k: 2 * v for k, v in chip.peaks.items() if v})
 
 
-def lever_section(found: list[Change], times: VariantTimes, configuration: Configuration, load: Load, fit: MemoryFit,
+def variants(found: list[Change], load: Load) -> list[Variant]:
+    """What to time: each change at its batch and the plan's context."""
+    return [Variant(configuration=c.configuration, batch=c.batch, context=load.context) for c in found]
+
+
+def lever_section(found: list[Change], times: list[float], configuration: Configuration, load: Load, fit: MemoryFit,
                   step: float, request_tokens: float) -> list[dict[str, Any]]:
-    """Levers with their effect, best first.
+    """Levers with their effect, best first; ``times`` are the steps of :func:`variants` [s].
 
     The metric is tokens per second and GPU at the plan's batch and context, or how many requests fit at once where memory
     is what the deployment lacks.
     """
-    steps = times.step_times([Variant(configuration=c.configuration, batch=c.batch, context=load.context) for c in found])
     short = not fit.fits or fit.max_concurrency < load.batch
     before = load.batch / step / configuration.layout.gpus
     rows = []
-    for change, time in zip(found, steps.tolist(), strict=True):
+    for change, time in zip(found, times, strict=True):
         if short and change.real:
             after_fit = change.configuration.fit(change.deployment, request_tokens)
             effect = _effect("fit.max_concurrency", fit.max_concurrency, after_fit.max_concurrency)

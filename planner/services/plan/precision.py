@@ -10,7 +10,7 @@ from planner.core.execution.crossover import batch_critical, batch_crossover
 from planner.services.plan.configuration import Compiler, Configuration, Resolved
 from planner.services.plan.load import Load
 from planner.services.plan.question import Deployment
-from planner.services.plan.variants import Variant, VariantTimes
+from planner.services.plan.variants import Variant
 
 FORMATS = (("bf16", "bf16"), ("fp8", "bf16"), ("w8a16", "bf16"), ("bf16", "fp8"), ("fp8", "fp8"))
 FOUR_BIT = ("nvfp4", "fp8")
@@ -41,13 +41,18 @@ def choices(compiler: Compiler, resolved: Resolved, deployment: Deployment, tens
     return found
 
 
-def precision_section(found: list[Choice], times: VariantTimes, deployment: Deployment, load: Load,
+def variants(found: list[Choice], load: Load) -> list[Variant]:
+    """What to time: each compiled choice at the plan's batch and context."""
+    return [Variant(configuration=c.configuration, batch=load.batch, context=load.context)
+            for c in found if c.configuration is not None]
+
+
+def precision_section(found: list[Choice], times: list[float], deployment: Deployment, load: Load,
                       request_tokens: float) -> list[dict[str, Any]]:
-    """One row per format pair, at the plan's batch and context."""
-    made = [c.configuration for c in found if c.configuration is not None]
-    steps = iter(times.step_times([Variant(configuration=c, batch=load.batch, context=load.context) for c in made]))
+    """One row per format pair; ``times`` are the steps of :func:`variants` [s]."""
+    steps = iter(times)
     return [_refused(choice) if choice.configuration is None
-            else _row(choice, choice.configuration, float(next(steps)), deployment, load, request_tokens)
+            else _row(choice, choice.configuration, next(steps), deployment, load, request_tokens)
             for choice in found]
 
 
