@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,19 @@ class StepCost:
         return self.weights + self.cache + self.activations
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One group of operators in a step; arrays are (op, *its own grid)."""
+
+    names: tuple[str, ...]
+    count: Array
+    flow: Flow | None
+    """None for communication, which moves no memory traffic of its own."""
+    time: Array
+    peak: Array
+    link: Array | None
+
+
 def decode_step(bound: BoundTable, batch: Array, context: Array) -> StepCost:
     """One decode step of a replica.
 
@@ -88,15 +102,37 @@ def decode_step(bound: BoundTable, batch: Array, context: Array) -> StepCost:
     StepCost
         Per busiest GPU.
     """
+    parts, overhead = decode_parts(bound, batch, context)
+    return _assembled(parts, overhead, bound.bandwidth, np.broadcast_shapes(np.shape(batch), np.shape(context)))
+
+
+def decode_parts(bound: BoundTable, batch: Array, context: Array) -> tuple[list[Part], Array]:
+    """One decode step, group by group, and its overhead.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings.
+    batch : ndarray
+        B, sequences decoding in the replica [1]; broadcasts against context.
+    context : ndarray
+        Mean context of a sequence [token].
+
+    Returns
+    -------
+    tuple
+        Parts, each on the grid its numbers vary on, and the overhead [s].
+    """
     table = bound.table
-    batch, context = np.broadcast_arrays(batch, context)
     local = table.sequences_on_rank(batch)
-    everyone = table.expert_group_tokens(local)
-    cores = table.cores.decode(local, context)
-    states = table.states.decode(local)
-    return _assemble(bound, tokens=local, head=local, batch=local, group=everyone, cores=cores,
-                     core_time=decode_core_time(bound, cores, local, context) if len(table.cores.names) else None,
-                     states=states, longest=None)
+    cores = None
+    if table.cores.names:
+        wide, deep = np.broadcast_arrays(local, context) if np.shape(local) != np.shape(context) else (local, context)
+        flow = table.cores.decode(wide, deep)
+        cores = (flow, decode_core_time(bound, flow, wide, deep))
+    parts = _parts(bound, tokens=local, head=local, group=table.expert_group_tokens(local), cores=cores,
+                   states=table.states.decode(local), longest=None)
+    return parts, overhead_time(bound, local, local, local)
 
 
 def prompt_step(bound: BoundTable, tokens: Array, cached: Array) -> StepCost:
@@ -116,72 +152,91 @@ def prompt_step(bound: BoundTable, tokens: Array, cached: Array) -> StepCost:
     StepCost
         Per busiest GPU; the LM head runs once.
     """
+    parts, overhead = prompt_parts(bound, tokens, cached)
+    return _assembled(parts, overhead, bound.bandwidth, np.broadcast_shapes(np.shape(tokens), np.shape(cached)))
+
+
+def prompt_parts(bound: BoundTable, tokens: Array, cached: Array) -> tuple[list[Part], Array]:
+    """One prompt step, group by group, and its overhead.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings.
+    tokens : ndarray
+        Prompt tokens computed [token]; broadcasts against cached.
+    cached : ndarray
+        Tokens of the prompt already in the cache [token].
+
+    Returns
+    -------
+    tuple
+        Parts, each on the grid its numbers vary on, and the overhead [s].
+    """
     table = bound.table
-    tokens, cached = np.broadcast_arrays(np.asarray(tokens, dtype=np.float64), np.asarray(cached, dtype=np.float64))
+    tokens = np.asarray(tokens, dtype=np.float64)
     one = np.ones_like(tokens)
-    cores = table.cores.prefill(tokens, cached)
-    states = table.states.prefill(one, tokens)
-    cost = _assemble(bound, tokens=tokens, head=one, batch=one, group=tokens, cores=cores,
-                     core_time=prompt_core_time(bound, cores) if len(table.cores.names) else None, states=states,
-                     longest=tokens)
-    return _with_prompt_overhead(bound, cost, tokens)
+    cores = None
+    if table.cores.names:
+        long, old = np.broadcast_arrays(tokens, np.asarray(cached, dtype=np.float64))
+        flow = table.cores.prefill(long, old)
+        cores = (flow, prompt_core_time(bound, flow))
+    parts = _parts(bound, tokens=tokens, head=one, group=tokens, cores=cores, states=table.states.prefill(one, tokens),
+                   longest=tokens)
+    overhead = overhead_time(bound, tokens, one, one)
+    if bound.curves is not None:
+        over = bound.curves.profile.overhead
+        overhead = overhead + (over.prefill_step + over.prefill_per_layer * table.layers + over.per_prefill_token * tokens)
+    return parts, overhead
 
 
-def _with_prompt_overhead(bound: BoundTable, cost: StepCost, tokens: Array) -> StepCost:
-    if bound.curves is None:
-        return cost
-    over = bound.curves.profile.overhead
-    extra = over.prefill_step + over.prefill_per_layer * bound.table.layers + over.per_prefill_token * tokens
-    return _replaced(cost, cost.overhead + extra)
-
-
-def _replaced(cost: StepCost, overhead: Array) -> StepCost:
-    values = {name: getattr(cost, name) for name in StepCost.__dataclass_fields__}
-    return StepCost(**{**values, "overhead": overhead})
-
-
-def _assemble(bound: BoundTable, *, tokens: Array, head: Array, batch: Array, group: Array, cores: Flow,
-              core_time: Array | None, states: Flow, longest: Array | None) -> StepCost:
-    table = bound.table
-    parts: list[tuple[tuple[str, ...], Array, Flow, Array, Array]] = []
+def _parts(bound: BoundTable, *, tokens: Array, head: Array, group: Array, cores: tuple[Flow, Array] | None,
+           states: Flow, longest: Array | None) -> list[Part]:
+    """The operator groups of a step, each on the smallest grid that its numbers vary on."""
+    table, parts = bound.table, []
     if table.matmuls.names:
-        m = table.matmuls.tokens(tokens, head)
         flow = table.matmuls.flow(tokens, head)
-        parts.append((table.matmuls.names, table.matmuls.count, flow, matmul_time(bound, flow, m), bound.matmul_peak))
+        parts.append(Part(names=table.matmuls.names, count=table.matmuls.count, flow=flow, peak=bound.matmul_peak,
+                          time=matmul_time(bound, flow, table.matmuls.tokens(tokens, head)), link=None))
     if table.mixtures.names:
         flow = table.mixtures.flow(group)
-        parts.append((table.mixtures.names, table.mixtures.count, flow, mixture_time(bound, flow, group),
-                      bound.mixture_peak))
-    if core_time is not None:
-        parts.append((table.cores.names, table.cores.count, cores, core_time, _half(bound, table.cores.count)))
+        parts.append(Part(names=table.mixtures.names, count=table.mixtures.count, flow=flow, peak=bound.mixture_peak,
+                          time=mixture_time(bound, flow, group), link=None))
+    if cores is not None:
+        parts.append(Part(names=table.cores.names, count=table.cores.count, flow=cores[0], time=cores[1], link=None,
+                          peak=_half(bound, table.cores.count)))
     if table.states.names:
-        parts.append((table.states.names, table.states.count, states, state_time(bound, states, longest),
-                      _half(bound, table.states.count)))
+        parts.append(Part(names=table.states.names, count=table.states.count, flow=states, link=None,
+                          time=state_time(bound, states, longest), peak=_half(bound, table.states.count)))
     if table.passes.names:
         flow = table.passes.flow(tokens)
-        parts.append((table.passes.names, table.passes.count, flow, pass_time(bound, flow, tokens),
-                      _half(bound, table.passes.count)))
-    names = tuple(n for part in parts for n in part[0])
-    flows = [part[2] for part in parts]
-    link_rows = len(table.collectives.names)
-    silent = np.zeros((sum(f.work.shape[0] for f in flows), *tokens.shape))
-    quiet = np.zeros((link_rows, *tokens.shape))
-    times = [part[3] for part in parts]
-    counts = [part[1] for part in parts]
-    peaks = [part[4] for part in parts]
-    if link_rows:
-        times.append(collective_time(bound, tokens, head))
-        counts.append(table.collectives.count)
-        peaks.append(_half(bound, table.collectives.count))
-    volume = table.collectives.volume(tokens, head) if link_rows else quiet
+        parts.append(Part(names=table.passes.names, count=table.passes.count, flow=flow, link=None,
+                          time=pass_time(bound, flow, tokens), peak=_half(bound, table.passes.count)))
+    if table.collectives.names:
+        parts.append(Part(names=table.collectives.names, count=table.collectives.count, flow=None,
+                          time=collective_time(bound, tokens, head), link=table.collectives.volume(tokens, head),
+                          peak=_half(bound, table.collectives.count)))
+    return parts
+
+
+def _assembled(parts: list[Part], overhead: Array, bandwidth: Array, grid: tuple[int, ...]) -> StepCost:
+    """Parts put together into one table over the whole grid."""
+
+    def joined(pick: Callable[[Part], Array | None]) -> Array:
+        found = []
+        for part in parts:
+            value = pick(part)
+            shape = (len(part.names), *grid)
+            found.append(np.zeros(shape) if value is None else value if value.shape == shape
+                         else np.broadcast_to(value, shape))
+        return np.concatenate(found)
+
     return StepCost(
-        names=(*names, *table.collectives.names), count=np.concatenate(counts),
-        work=np.concatenate([*(f.work for f in flows), quiet]),
-        weights=np.concatenate([*(f.weights for f in flows), quiet]),
-        cache=np.concatenate([*(f.cache for f in flows), quiet]),
-        activations=np.concatenate([*(f.activations for f in flows), quiet]),
-        link=np.concatenate([silent, volume]), time=np.concatenate(times), peak=np.concatenate(peaks),
-        overhead=overhead_time(bound, tokens, head, batch), bandwidth=bound.bandwidth)
+        names=tuple(name for part in parts for name in part.names), count=np.concatenate([p.count for p in parts]),
+        work=joined(lambda p: p.flow and p.flow.work), weights=joined(lambda p: p.flow and p.flow.weights),
+        cache=joined(lambda p: p.flow and p.flow.cache), activations=joined(lambda p: p.flow and p.flow.activations),
+        link=joined(lambda p: p.link), time=joined(lambda p: p.time), peak=np.concatenate([p.peak for p in parts]),
+        overhead=overhead if overhead.shape == grid else np.broadcast_to(overhead, grid), bandwidth=bandwidth)
 
 
 def _half(bound: BoundTable, count: Array) -> Array:
