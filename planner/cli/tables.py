@@ -36,6 +36,11 @@ def number(value: float | None) -> str:
     return DASH if value is None else significant(value)
 
 
+def whole(value: float | None) -> str:
+    """Return a count, or a dash."""
+    return DASH if value is None else f"{value:,.0f}"
+
+
 def time(value: float | None) -> str:
     """Return a time with its unit, or a dash."""
     return DASH if value is None else seconds(value)
@@ -101,7 +106,7 @@ def _memory(answer: dict[str, Any]) -> Table:
     if not fit["fits"]:
         rows.add_row("short of", binary_bytes(fit["shortfall_bytes"]), style="red")
     rows.add_row("KV per token, replica", binary_bytes(fit["kv_bytes_per_token"]))
-    rows.add_row("requests at once", number(fit["max_concurrency"]))
+    rows.add_row("requests at once", whole(fit["max_concurrency"]))
     rows.add_row("longest context, tokens", f"{fit['max_context_tokens']:,.0f}")
     return rows
 
@@ -135,7 +140,7 @@ def _precision(answer: dict[str, Any]) -> Table:
             continue
         rows.add_row(line["weights"], line["kv_cache"], line["compute"], number(line["batch_critical"]),
                      number(line["batch_crossover"]), time(line["step_time_s"]), number(line["tokens_per_s"]),
-                     number(line["max_concurrency"]))
+                     whole(line["max_concurrency"]))
     return rows
 
 
@@ -164,7 +169,7 @@ def compare_table(answers: list[dict[str, Any]]) -> Table:
         ("TTFT mean", lambda a: time(a["serving"]["ttft_s"]["mean"] if a["serving"] else None)),
         ("bound", lambda a: a["decode"]["bound"]), ("B*", lambda a: number(a["decode"]["batch_critical"])),
         ("KV crossover", lambda a: number(a["decode"]["batch_crossover"])),
-        ("requests at once", lambda a: number(a["fit"]["max_concurrency"])),
+        ("requests at once", lambda a: whole(a["fit"]["max_concurrency"])),
         ("USD per M output", lambda a: number(a["cost"]["usd_per_million_output_tokens"] if a["cost"] else None)),
     ]
     for name, show in lines:

@@ -237,7 +237,7 @@ def lower(model: Model, *, layout: Layout, scheme: WeightScheme, cache: CacheFor
         matmuls=low.matmuls.build(Matmuls), mixtures=low.mixtures.build(Mixtures), cores=low.cores.build(Cores),
         states=low.states.build(States), passes=low.passes.build(Passes),
         collectives=low.collectives.build(Collectives), layers=model.layer_count * low.imbalance, layout=layout,
-        block_format=scheme.default, cache_format=cache.name, hidden=float(model.hidden),
+        block_format=scheme.of(Module.EXPERTS if low.mixtures.rows else Module.MLP), cache_format=cache.name, hidden=float(model.hidden),
         vocabulary_on_rank=np.asarray(float(ceil(model.vocabulary / layout.tensor))), expert_ratio=low.expert_ratio,
         kind_layers=dict(low.kind_layers),
         norm_bytes_per_token=low.norm_bytes)

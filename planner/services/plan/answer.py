@@ -105,7 +105,7 @@ class PlanService:
               fit: MemoryFit, tokens: float) -> None:
         """Formats and levers, timed together in one evaluation."""
         formats = precision.choices(self.compiler, configuration.resolved, deployment, configuration.layout.tensor)
-        found = levers.changes(self.compiler, configuration, deployment, load)
+        found = levers.changes(self.compiler, configuration, deployment, load, fit.max_concurrency)
         asked = precision.variants(formats, load)
         times = self._times.step_times([*asked, *levers.variants(found, load)]).tolist()
         answer["precision"] = precision.precision_section(formats, times[:len(asked)], deployment, load, tokens)

@@ -22,9 +22,8 @@ _SCALED = {
 
 
 def known_pair(profile: EfficiencyProfile) -> bool:
-    """Whether the chip's family was measured, so that only the deployment is new."""
-    return not str(profile.inherited.get("spread.tpot_dense", "")).startswith("default/") or not any(
-        label.startswith("default/") for name, label in profile.inherited.items() if name.startswith("gemm."))
+    """Whether kernels of the chip or its family were measured, so that only the deployment is new."""
+    return any(not profile.inherited.get(f"gemm.{name}", profile.id).startswith("default/") for name in profile.gemm)
 
 
 def intervals(answer: dict[str, Any], configuration: Configuration) -> dict[str, list[float]]:

@@ -31,11 +31,11 @@ class Change:
     """False for a machine that only shows which ceiling would help."""
 
 
-def changes(compiler: Compiler, configuration: Configuration, deployment: Deployment, load: Load) -> list[Change]:
-    """Every lever that applies; one that the chip or the model refuses is left out."""
+def changes(compiler: Compiler, configuration: Configuration, deployment: Deployment, load: Load, room: float) -> list[Change]:
+    """Every lever that applies; one that the chip, the model or the memory (``room`` requests) refuses is left out."""
     fixed = replace(deployment, tensor_parallel=configuration.layout.tensor)
     found = []
-    for text, wanted, batch in _settings(configuration, fixed, load):
+    for text, wanted, batch in _settings(configuration, fixed, load, room):
         try:
             made = compiler.configuration(configuration.resolved, wanted)
         except PlannerError:
@@ -48,7 +48,7 @@ def changes(compiler: Compiler, configuration: Configuration, deployment: Deploy
     return found
 
 
-def _settings(configuration: Configuration, fixed: Deployment, load: Load) -> Iterator[tuple[str, Deployment, float]]:
+def _settings(configuration: Configuration, fixed: Deployment, load: Load, room: float) -> Iterator[tuple[str, Deployment, float]]:
     now = weight_format(configuration.weights).bytes_per_element
     peaks = configuration.resolved.chip.peaks
     if now > 1.01:
@@ -59,9 +59,10 @@ def _settings(configuration: Configuration, fixed: Deployment, load: Load) -> It
         yield f"{name} weights", replace(fixed, weights=name), load.batch
     if configuration.kv_cache in {"bf16", "fp16"}:
         yield "fp8 KV cache", replace(fixed, kv_cache="fp8"), load.batch
-    double = fixed.tensor_parallel or 1
-    yield f"tensor_parallel {2 * double}", replace(fixed, tensor_parallel=2 * double), load.batch
-    yield "twice the batch", fixed, 2 * load.batch
+    width = fixed.tensor_parallel or 1
+    yield f"tensor_parallel {2 * width}", replace(fixed, tensor_parallel=2 * width), load.batch
+    if 2 * load.batch <= room:
+        yield "twice the batch", fixed, 2 * load.batch
 
 
 def _machines(chip: Chip) -> Iterator[tuple[str, Chip]]:
