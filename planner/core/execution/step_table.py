@@ -6,6 +6,7 @@ slopes reproduce the execution model: no scheduler and no queue ever evaluates a
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,3 +87,47 @@ class StepTable:
         start = flat[low, column]
         slope = (flat[low + 1, column] - start) / (self.nodes[low + 1] - self.nodes[low])
         return start + slope * (n - self.nodes[low]), slope
+
+    def plain(self) -> PlainStepTable:
+        """The same table in Python's own numbers, for one point at a time.
+
+        Returns
+        -------
+        PlainStepTable
+            Equal to this table in every number; this table must have no grid.
+        """
+        return PlainStepTable(
+            nodes=self.nodes.tolist(), base=self.base.tolist(), windows=self.windows.tolist(),
+            per_context_token=self.per_context_token.tolist(), per_pair=float(self.per_pair),
+            per_request=float(self.per_request), prefill_extra=float(self.prefill_extra))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainStepTable:
+    """A :class:`StepTable` without a grid in plain numbers; numpy would spend a microsecond on each."""
+
+    nodes: list[float]
+    base: list[float]
+    windows: list[float]
+    per_context_token: list[float]
+    per_pair: float
+    per_request: float
+    prefill_extra: float
+
+    def base_on_grid(self, tokens: float) -> tuple[float, float]:
+        """Base time and its slope at one token count.
+
+        Parameters
+        ----------
+        tokens : float
+            Tokens computed in the step [token].
+
+        Returns
+        -------
+        tuple of float
+            base(n) [s] and d base / d n [s/token], as :meth:`StepTable.base_on_grid`.
+        """
+        low = min(max(bisect_right(self.nodes, tokens) - 1, 0), len(self.nodes) - 2)
+        start, at = self.base[low], self.nodes[low]
+        slope = (self.base[low + 1] - start) / (self.nodes[low + 1] - at)
+        return start + slope * (tokens - at), slope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ LARGEST = 1e30
 """Nothing a planner is asked about exceeds this; beyond it products overflow [any unit]."""
 
 
-def require_positive(name: str, value: Numeric) -> Array:
+def require_positive(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
     """The value as float64, refused unless finite and above zero.
 
     Parameters
@@ -28,21 +28,23 @@ def require_positive(name: str, value: Numeric) -> Array:
 
     Returns
     -------
-    ndarray
-        The same numbers as float64.
+    float or ndarray
+        The same numbers; a plain number stays one.
 
     Raises
     ------
     InvalidQuantity
         A NaN, an infinity, zero or a negative number.
     """
+    if isinstance(value, float | int) and 0.0 < value <= LARGEST:
+        return float(value)
     array = np.asarray(value, dtype=np.float64)
     if not (np.isfinite(array).all() and (array > 0).all() and (array <= LARGEST).all()):
         raise InvalidQuantity(f"{name} must be a finite number above zero, got {_shown(array)}.", pointer=name)
     return array
 
 
-def require_non_negative(name: str, value: Numeric) -> Array:
+def require_non_negative(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
     """The value as float64, refused unless finite and at least zero.
 
     Parameters
@@ -54,21 +56,23 @@ def require_non_negative(name: str, value: Numeric) -> Array:
 
     Returns
     -------
-    ndarray
-        The same numbers as float64.
+    float or ndarray
+        The same numbers; a plain number stays one.
 
     Raises
     ------
     InvalidQuantity
         A NaN, an infinity or a negative number.
     """
+    if isinstance(value, float | int) and 0.0 <= value <= LARGEST:
+        return float(value)
     array = np.asarray(value, dtype=np.float64)
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= LARGEST).all()):
         raise InvalidQuantity(f"{name} must be a finite number, zero or more, got {_shown(array)}.", pointer=name)
     return array
 
 
-def require_fraction(name: str, value: Numeric) -> Array:
+def require_fraction(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
     """The value as float64, refused unless within [0, 1].
 
     Parameters
@@ -80,14 +84,16 @@ def require_fraction(name: str, value: Numeric) -> Array:
 
     Returns
     -------
-    ndarray
-        The same numbers as float64.
+    float or ndarray
+        The same numbers; a plain number stays one.
 
     Raises
     ------
     InvalidQuantity
         A NaN or a number outside [0, 1].
     """
+    if isinstance(value, float | int) and 0.0 <= value <= 1.0:
+        return float(value)
     array = np.asarray(value, dtype=np.float64)
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= 1).all()):
         raise InvalidQuantity(f"{name} must lie between 0 and 1, got {_shown(array)}.", pointer=name)

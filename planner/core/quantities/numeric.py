@@ -81,3 +81,15 @@ def ceil(a: Numeric) -> Any:  # noqa: ANN401 - as above
 def isfinite(a: Numeric) -> Any:  # noqa: ANN401 - as above
     """Whether the number is neither infinite nor NaN."""
     return math.isfinite(a) if isinstance(a, _PLAIN) else np.isfinite(a)
+
+
+def together(*values: Numeric) -> tuple[Any, ...]:
+    """Values broadcast against one another; plain numbers stay as they are when all of them are."""
+    if all(isinstance(value, _PLAIN) for value in values):
+        return values
+    return tuple(np.broadcast_arrays(*values))
+
+
+def spread(value: Any, like: Numeric) -> Any:  # noqa: ANN401 - as above
+    """A value on the grid of another."""
+    return value if isinstance(like, _PLAIN) else np.broadcast_to(value, np.shape(like))

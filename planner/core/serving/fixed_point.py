@@ -16,10 +16,10 @@ correction 0.5826 of a reflected walk); Sakasegawa, Ann. Inst. Statist. Math. 29
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import inf
 
-import numpy as np
-
+from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array
 from planner.core.serving.policy import PrefillOrder
 from planner.core.serving.step_law import TINY, StepLaw
@@ -44,7 +44,7 @@ def at_least_one(expected: Array) -> Array:
     ndarray
         1 - exp(-mean) [1].
     """
-    return -np.expm1(-np.minimum(expected, LARGEST_EXPONENT))
+    return -num.expm1(-num.minimum(expected, LARGEST_EXPONENT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +106,17 @@ class _Guess:
 def _lumps(law: StepLaw, guess: _Guess, room: Array) -> tuple[Array, Array, Array]:
     """Chunk of one prompt, lump of a step that has prompts, share of such steps."""
     prompt = law.lengths.prompt
-    chunk = np.minimum(prompt, room)
+    chunk = num.minimum(prompt, room)
     interval = guess.step if law.policy.order is PrefillOrder.MIXED else guess.biased_step
-    expected = np.maximum(guess.rate * guess.others * interval * prompt / chunk, TINY)
-    lump = np.minimum(chunk * expected / at_least_one(expected), room)
-    phi = np.minimum(guess.rate * guess.others * guess.step * prompt / lump, 1.0)
+    expected = num.maximum(guess.rate * guess.others * interval * prompt / chunk, TINY)
+    lump = num.minimum(chunk * expected / at_least_one(expected), room)
+    phi = num.minimum(guess.rate * guess.others * guess.step * prompt / lump, 1.0)
     return chunk, lump, phi
 
 
 def _lump_variance(law: StepLaw, lump: Array, chunk: Array) -> Array:
     """Variance of the prompt tokens of a step that has some: their lengths and their number."""
-    prompts = np.maximum(lump / chunk, 1.0)
+    prompts = num.maximum(lump / chunk, 1.0)
     spread = law.lengths.prompt_square / law.lengths.prompt**2 - 1.0
     return chunk**2 * (prompts * spread + (prompts - 1.0))
 
@@ -130,17 +130,17 @@ def _gate(law: StepLaw, guess: _Guess, t_decode: Array, per_token: Array, lump: 
         variance = per_token**2 * guess.rate * guess.others * step * square / (1.0 - load**2)
         return step, step + variance / step
     prefill = per_token * lump
-    biased = prefill + per_token**2 * _lump_variance(law, lump, chunk) / np.maximum(prefill, TINY)
+    biased = prefill + per_token**2 * _lump_variance(law, lump, chunk) / num.maximum(prefill, TINY)
     return step, (1.0 - load) * law.policy.poll_steps * t_decode + load * biased
 
 
 def _backlog(law: StepLaw, guess: _Guess, step: Array, room: Array, t_full: Array) -> Array:
     """Mean wait for prompt tokens ahead that overflow their step: a reflected random walk of tokens per step."""
     arriving = guess.rate * step * law.lengths.prompt
-    deviation = np.sqrt(guess.rate * step * law.lengths.prompt_square)
-    drift = np.maximum(room - arriving, 1e-3 * room)
-    overshoot = np.minimum(SIEGMUND * drift / np.maximum(deviation, TINY), LARGEST_EXPONENT)
-    queue = deviation**2 / (2.0 * drift) * np.exp(-overshoot)
+    deviation = num.sqrt(guess.rate * step * law.lengths.prompt_square)
+    drift = num.maximum(room - arriving, 1e-3 * room)
+    overshoot = num.minimum(SIEGMUND * drift / num.maximum(deviation, TINY), LARGEST_EXPONENT)
+    queue = deviation**2 / (2.0 * drift) * num.exp(-overshoot)
     return guess.finite * queue / room * t_full
 
 
@@ -162,18 +162,18 @@ def relax(law: StepLaw, guess: _Guess) -> Flow:
     t_decode, slope, base = law.decode(guess.batch)
     room = law.room(guess.batch)
     chunk, lump, phi = _lumps(law, guess, room)
-    any_rank = at_least_one(-law.groups * np.log1p(-np.minimum(phi, 1.0 - 1e-9)))
-    overlap = any_rank / np.maximum(phi, TINY)
+    any_rank = at_least_one(-law.groups * num.log1p(-num.minimum(phi, 1.0 - 1e-9)))
+    overlap = any_rank / num.maximum(phi, TINY)
     a_lump = law.per_token(lump, guess.batch, base)
-    load = np.minimum(guess.rate * guess.others * overlap * law.lengths.prompt * a_lump, 1.0 - 1e-6)
-    inherited = load * np.maximum(guess.own - guess.step, 0.0) / np.maximum(law.decode_steps, 1.0)
+    load = num.minimum(guess.rate * guess.others * overlap * law.lengths.prompt * a_lump, 1.0 - 1e-6)
+    inherited = load * num.maximum(guess.own - guess.step, 0.0) / num.maximum(law.decode_steps, 1.0)
     step, biased = _gate(law, guess, t_decode + inherited, a_lump, lump, chunk, load)
     group = law.lengths.prompt * (1.0 + guess.rate * guess.others * biased * guess.busy
-                                  * (1.0 + np.minimum(1.0, room / law.lengths.prompt)) / 2.0)
-    piece = np.minimum(group, room)
-    fixed = t_decode if law.policy.order is PrefillOrder.MIXED else np.zeros_like(t_decode)
+                                  * (1.0 + num.minimum(1.0, room / law.lengths.prompt)) / 2.0)
+    piece = num.minimum(group, room)
+    fixed = t_decode if law.policy.order is PrefillOrder.MIXED else 0.0 * t_decode
     a_own = law.per_token(piece, guess.batch, base)
-    own = fixed * np.maximum(group / piece, 1.0) + a_own * group
+    own = fixed * num.maximum(group / piece, 1.0) + a_own * group
     t_full = fixed + a_own * room
     backlog = (_backlog(law, guess, step, room, t_full) if law.policy.order is PrefillOrder.MIXED
                else _exhaustive_wait(law, guess, a_own, load))
@@ -185,8 +185,8 @@ def relax(law: StepLaw, guess: _Guess) -> Flow:
 
 def _exhaustive_wait(law: StepLaw, guess: _Guess, per_token: Array, load: Array) -> Array:
     """Wait behind prompts that need several steps of their own, beyond the step already counted: M/G/1."""
-    chunk = np.minimum(law.lengths.prompt, law.room(guess.batch))
-    excess = np.maximum(law.lengths.prompt_square * (1.0 - chunk / law.lengths.prompt), 0.0)
+    chunk = num.minimum(law.lengths.prompt, law.room(guess.batch))
+    excess = num.maximum(law.lengths.prompt_square * (1.0 - chunk / law.lengths.prompt), 0.0)
     return guess.finite * guess.rate * per_token**2 * excess / (2.0 * (1.0 - load))
 
 
@@ -206,12 +206,13 @@ def token_cap(law: StepLaw, running: Array) -> tuple[Array, Array]:
         Batch [1] and rate [1/s]; a scheduler that runs prompts alone has no such cap.
     """
     if law.policy.order is not PrefillOrder.MIXED:
-        return np.full_like(running, np.inf), np.full_like(running, np.inf)
+        unlimited = 0.0 * running + inf
+        return unlimited, unlimited
     per_request = law.query_tokens * law.decode_steps + law.lengths.prompt
     batch = law.budget * law.decode_steps / per_request
-    t_decode, _, base = law.decode(np.minimum(batch, running))
-    room = np.maximum(law.budget - law.query_tokens * np.minimum(batch, running), 1.0)
-    t_full = t_decode + law.per_token(room, np.minimum(batch, running), base) * room
+    t_decode, _, base = law.decode(num.minimum(batch, running))
+    room = num.maximum(law.budget - law.query_tokens * num.minimum(batch, running), 1.0)
+    t_full = t_decode + law.per_token(room, num.minimum(batch, running), base) * room
     return batch, law.budget / per_request / t_full
 
 
@@ -232,19 +233,18 @@ def closed(law: StepLaw, users: Array, latency: float) -> Flow:
     Flow
         With Little's law users = rate·(latency + first token + decode) met.
     """
-    users = np.broadcast_to(users, np.broadcast_shapes(users.shape, law.per_sequence.shape, law.budget.shape,
-                                                       law.table.base.shape[1:], law.decode_steps.shape))
+    users = num.together(users, law.per_sequence, law.budget, law.table.per_request, law.decode_steps)[0]
     cap_batch, cap_rate = token_cap(law, users)
-    t_decode, _, base = law.decode(np.maximum(users, 1.0))
-    chunk = np.minimum(law.lengths.prompt, law.room(users))
-    others = np.maximum(1.0 - 1.0 / np.maximum(users, 1.0), 0.0)
+    t_decode, _, base = law.decode(num.maximum(users, 1.0))
+    chunk = num.minimum(law.lengths.prompt, law.room(users))
+    others = num.maximum(1.0 - 1.0 / num.maximum(users, 1.0), 0.0)
     a = law.per_token(chunk, users, base)
-    first = t_decode * np.maximum(law.lengths.prompt / chunk, 1.0) + a * law.lengths.prompt
+    first = t_decode * num.maximum(law.lengths.prompt / chunk, 1.0) + a * law.lengths.prompt
     guess = _Guess(batch=users, rate=users / (first + law.decode_steps * t_decode), others=others,
-                   busy=others, step=t_decode, biased_step=t_decode, own=t_decode, finite=np.zeros_like(users))
+                   busy=others, step=t_decode, biased_step=t_decode, own=t_decode, finite=0.0 * users)
     flow = relax(law, guess)
     for _ in range(ITERATIONS):
-        guess = _next_closed(law, flow, guess, users, latency, np.minimum(cap_batch, users), cap_rate)
+        guess = _next_closed(law, flow, guess, users, latency, num.minimum(cap_batch, users), cap_rate)
         flow = relax(law, guess)
     return flow
 
@@ -255,12 +255,13 @@ def _next_closed(law: StepLaw, flow: Flow, guess: _Guess, users: Array, latency:
     first = flow.first_token + latency
     u = guess.others * law.lengths.prompt * flow.per_token
     linear = users * u + law.decode_steps * flow.t_decode + first
-    rate = 2.0 * users / (linear + np.sqrt(np.maximum(linear**2 - 4.0 * first * u * users, 0.0)))
-    rate = np.sqrt(np.minimum(rate, cap_rate) * guess.rate)
-    decoding = np.clip(1.0 - rate * first / users, 0.0, 1.0)
-    batch = np.minimum(1.0 + (users - 1.0) * decoding, np.maximum(cap_batch, 1.0))
-    busy = at_least_one(-(users - 1.0) * np.log1p(-np.clip(decoding, 0.0, 1.0 - 1e-9)))
-    return replace(guess, batch=batch, rate=rate, step=flow.step, biased_step=flow.biased_step, own=flow.own, busy=busy)
+    rate = 2.0 * users / (linear + num.sqrt(num.maximum(linear**2 - 4.0 * first * u * users, 0.0)))
+    rate = num.sqrt(num.minimum(rate, cap_rate) * guess.rate)
+    decoding = num.clip(1.0 - rate * first / users, 0.0, 1.0)
+    batch = num.minimum(1.0 + (users - 1.0) * decoding, num.maximum(cap_batch, 1.0))
+    busy = at_least_one(-(users - 1.0) * num.log1p(-num.clip(decoding, 0.0, 1.0 - 1e-9)))
+    return _Guess(batch=batch, rate=rate, others=guess.others, busy=busy, step=flow.step, biased_step=flow.biased_step,
+                  own=flow.own, finite=guess.finite)
 
 
 def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
@@ -280,20 +281,20 @@ def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
     Flow
         Newton steps on B = λ D t̄(B); piecewise linear in B.
     """
-    rate, running = np.broadcast_arrays(*np.broadcast_arrays(rate, running, law.per_sequence, law.decode_steps,
-                                                             law.budget, law.table.base[0])[:2])
-    one = np.ones_like(rate)
+    rate, running = num.together(rate, running, law.per_sequence, law.decode_steps, law.budget, law.table.per_request)[:2]
+    one = 0.0 * rate + 1.0
     t_decode, _, _ = law.decode(one)
-    guess = _Guess(batch=np.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,
+    guess = _Guess(batch=num.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,
                    busy=at_least_one(rate * law.decode_steps * t_decode), step=t_decode, biased_step=t_decode,
                    own=t_decode, finite=one)
     flow = relax(law, guess)
     for _ in range(ITERATIONS):
         gain = rate * law.decode_steps * flow.step / flow.t_decode
         at_zero = flow.t_decode - flow.slope * guess.batch
-        mean = gain * (at_zero + flow.slope) / np.maximum(1.0 - gain * flow.slope, 0.02)
-        mean = np.clip(mean, 0.0, running)
-        guess = replace(guess, batch=np.minimum(1.0 + mean, np.maximum(running, 1.0)), step=flow.step,
-                        biased_step=flow.biased_step, own=flow.own, busy=at_least_one(mean + rate * flow.own))
+        mean = gain * (at_zero + flow.slope) / num.maximum(1.0 - gain * flow.slope, 0.02)
+        mean = num.clip(mean, 0.0, running)
+        guess = _Guess(batch=num.minimum(1.0 + mean, num.maximum(running, 1.0)), rate=guess.rate, others=guess.others,
+                       busy=at_least_one(mean + rate * flow.own), step=flow.step, biased_step=flow.biased_step,
+                       own=flow.own, finite=guess.finite)
         flow = relax(law, guess)
     return flow

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
-import numpy as np
-
+from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array
 from planner.core.serving.fixed_point import Flow, at_least_one
 from planner.core.serving.percentiles import Z50, Z95, Z99, lognormal_quantile, normal_quantile
@@ -58,18 +58,18 @@ def latencies(law: StepLaw, flow: Flow, *, wait: Array, wait_variance: Array, cl
     -----
     TPOT divides by the tokens gained in a step, so that speculation shows.
     """
-    bounded = np.isfinite(wait)
-    finite_wait = np.where(bounded, wait, 0.0)
+    bounded = num.isfinite(wait)
+    finite_wait = num.where(bounded, wait, 0.0)
     ttft = law.policy.request_latency_s + flow.first_token + finite_wait
     ttft_variance = _first_token_variance(law, flow) + wait_variance
-    gained = np.maximum(law.lengths.output - 1.0, TINY) / np.maximum(law.decode_steps, TINY)
+    gained = num.maximum(law.lengths.output - 1.0, TINY) / num.maximum(law.decode_steps, TINY)
     tpot = flow.step / gained
-    batch_variance = np.zeros_like(tpot) if closed_users is not None else flow.slope**2 * flow.mean_batch
+    batch_variance = 0.0 * tpot if closed_users is not None else flow.slope**2 * flow.mean_batch
     tpot_variance = (_pace_variance(law, flow) + 2.0 / 3.0 * batch_variance) / gained**2
     e2e = ttft + law.decode_steps * flow.step
     spread = law.lengths.output_square - law.lengths.output**2
     e2e_variance = ttft_variance + (law.lengths.output - 1.0)**2 * tpot_variance + spread * tpot**2
-    unbounded = np.where(bounded, 0.0, np.inf)
+    unbounded = num.where(bounded, 0.0, inf)
     return Latencies(
         closed=closed_users is not None,
         ttft_mean=ttft + unbounded, ttft_p50=lognormal_quantile(ttft, ttft_variance, Z50) + unbounded,
@@ -86,10 +86,10 @@ def _first_token_variance(law: StepLaw, flow: Flow) -> Array:
     prompt, square = law.lengths.prompt, law.lengths.prompt_square
     lump, lump_variance = _lump_moments(law, flow)
     long = flow.t_decode + flow.per_token * lump
-    share = np.clip((flow.biased_step - flow.t_decode) / np.maximum(long - flow.t_decode, TINY), 0.0, 1.0)
+    share = num.clip((flow.biased_step - flow.t_decode) / num.maximum(long - flow.t_decode, TINY), 0.0, 1.0)
     gate_square = (1.0 - share) * flow.t_decode**2 + share * (long**2 + 3.0 * flow.per_token**2 * lump_variance)
     beside = flow.load
-    gate = ((1.0 / 3.0 + beside + beside**2) * np.maximum(gate_square, flow.biased_step**2)
+    gate = ((1.0 / 3.0 + beside + beside**2) * num.maximum(gate_square, flow.biased_step**2)
             - ((0.5 + beside) * flow.biased_step)**2)
     own_rate = flow.own / flow.group
     others = flow.rate * flow.biased_step * flow.busy
@@ -100,18 +100,18 @@ def _first_token_variance(law: StepLaw, flow: Flow) -> Array:
 def _backlog_variance(law: StepLaw, flow: Flow, own_rate: Array) -> Array:
     """Variance of the wait behind prompts ahead: M/G/1 (Takács), for the share of requests that queue at all."""
     spread = law.lengths.prompt_square / law.lengths.prompt**2
-    idle = np.maximum(1.0 - flow.rate * own_rate * law.lengths.prompt, 0.02)
+    idle = num.maximum(1.0 - flow.rate * own_rate * law.lengths.prompt, 0.02)
     single = flow.rate * own_rate**2 * law.lengths.prompt_square / (2.0 * idle)
     third = flow.rate * (own_rate * law.lengths.prompt * spread)**3 / (3.0 * idle)
-    share = np.minimum(flow.backlog / np.maximum(single, TINY), 1.0)
+    share = num.minimum(flow.backlog / num.maximum(single, TINY), 1.0)
     variance: Array = flow.backlog**2 + share * third
     return variance
 
 
 def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Array, Array]:
     """Mean and variance of the prompt tokens of a step that has some."""
-    chunk = np.minimum(law.lengths.prompt, law.room(flow.batch))
-    prompts = np.maximum(flow.lump / chunk, 1.0)
+    chunk = num.minimum(law.lengths.prompt, law.room(flow.batch))
+    prompts = num.maximum(flow.lump / chunk, 1.0)
     spread = law.lengths.prompt_square / law.lengths.prompt**2 - 1.0
     return flow.lump, chunk**2 * (prompts * spread + prompts - 1.0)
 
@@ -120,7 +120,7 @@ def _pace_variance(law: StepLaw, flow: Flow) -> Array:
     """Variance of a request's mean gap: prompts that arrive while it decodes lengthen its stay, and so meet more."""
     arriving = flow.rate * flow.step * flow.per_token**2 * law.lengths.prompt_square
     answers = law.lengths.output_square / law.lengths.output**2
-    pace: Array = arriving / (1.0 - flow.load)**2 * answers / np.maximum(law.decode_steps, 1.0)
+    pace: Array = arriving / (1.0 - flow.load)**2 * answers / num.maximum(law.decode_steps, 1.0)
     return pace
 
 
@@ -131,7 +131,7 @@ def _stalls(law: StepLaw, flow: Flow) -> tuple[Array, Array, Array]:
         lump, variance = _lump_moments(law, flow)
         return flow.phi, a * lump, a**2 * variance
     share = at_least_one(flow.rate * flow.t_decode * law.policy.poll_steps) / law.policy.poll_steps
-    mean = np.maximum(flow.step - flow.t_decode, 0.0) / np.maximum(share, TINY)
+    mean = num.maximum(flow.step - flow.t_decode, 0.0) / num.maximum(share, TINY)
     busy = a * law.lengths.prompt_square / law.lengths.prompt / (1.0 - flow.load)**2
     return share, mean, mean * busy
 
@@ -139,11 +139,11 @@ def _stalls(law: StepLaw, flow: Flow) -> tuple[Array, Array, Array]:
 def _gap_p99(law: StepLaw, flow: Flow, batch_variance: Array) -> Array:
     """99th percentile of the gaps: decode steps, and steps or pauses that prompts lengthen."""
     share, mean, variance = _stalls(law, flow)
-    within = np.maximum(1.0 - 0.01 / np.maximum(share, TINY), 0.0)
-    extra = lognormal_quantile(np.maximum(mean, TINY), variance, normal_quantile(within))
+    within = num.maximum(1.0 - 0.01 / num.maximum(share, TINY), 0.0)
+    extra = lognormal_quantile(num.maximum(mean, TINY), variance, normal_quantile(within))
     if law.policy.order is PrefillOrder.MIXED:
-        extra = np.minimum(extra, flow.per_token * np.maximum(law.room(flow.batch), flow.lump))
+        extra = num.minimum(extra, flow.per_token * num.maximum(law.room(flow.batch), flow.lump))
     plain = lognormal_quantile(flow.t_decode, batch_variance, Z99)
-    mixed = np.sqrt((plain - flow.t_decode)**2 + np.where(within > 0.0, extra, 0.0)**2)
-    gap: Array = np.maximum(flow.t_decode + mixed, flow.step)
+    mixed = num.sqrt((plain - flow.t_decode)**2 + num.where(within > 0.0, extra, 0.0)**2)
+    gap: Array = num.maximum(flow.t_decode + mixed, flow.step)
     return gap

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array, Numeric, require_fraction, require_non_negative, require_positive
 
 
@@ -75,15 +74,15 @@ def moments(lengths: RequestLengths) -> Moments:
     Cox, Renewal Theory, 1962, §5.4 (length-biased sampling).
     """
     full = require_positive("input_tokens", lengths.input_tokens)
-    output = np.maximum(require_positive("output_tokens", lengths.output_tokens), 1.0)
+    output = num.maximum(require_positive("output_tokens", lengths.output_tokens), 1.0)
     spread = 1.0 + require_non_negative("input_cv", lengths.input_cv) ** 2
     square = output**2 * (1.0 + require_non_negative("output_cv", lengths.output_cv) ** 2)
-    prompt = np.maximum(full * (1.0 - require_fraction("prefix_cache_hit", lengths.prefix_cache_hit)),
-                        np.minimum(full, 1.0))
+    prompt = num.maximum(full * (1.0 - require_fraction("prefix_cache_hit", lengths.prefix_cache_hit)),
+                        num.minimum(full, 1.0))
     bias = square / (2.0 * output)
     context = (full + bias if lengths.context_tokens is None
                else require_positive("context_tokens", lengths.context_tokens))
-    half_span = np.minimum(np.sqrt(bias**2 + 3.0 * full**2 * (spread - 1.0)), context)
+    half_span = num.minimum(num.sqrt(bias**2 + 3.0 * full**2 * (spread - 1.0)), context)
     return Moments(prompt=prompt, prompt_square=prompt**2 * spread,
                    pairs_per_token=(full - prompt) * spread + (prompt * spread + 1.0) / 2.0, full_prompt=full,
                    output=output, output_square=square, context=context, half_span=half_span)
@@ -110,9 +109,9 @@ def mean_clipped(mean: Array, half_span: Array, window: float) -> Array:
     -----
     Exact for fixed lengths, whose contexts are uniform on [I, I + O].
     """
-    if not np.isfinite(window):
+    if not num.isfinite(window):
         return mean
     low, high = mean - half_span, mean + half_span
-    over = np.clip(high - window, 0.0, np.maximum(high - low, 0.0))
-    width = np.maximum(high - low, 1e-9)
-    return np.where(low >= window, window, mean - over**2 / (2.0 * width))
+    over = num.clip(high - window, 0.0, num.maximum(high - low, 0.0))
+    width = num.maximum(high - low, 1e-9)
+    return num.where(low >= window, window, mean - over**2 / (2.0 * width))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array
 
 Z50, Z95, Z99 = 0.0, 1.6448536269514722, 2.3263478740408408
@@ -27,8 +26,8 @@ def lognormal_quantile(mean: Array, variance: Array, z: Array | float) -> Array:
     ndarray
         Equal to the mean when the variance is zero.
     """
-    sigma2 = np.log1p(variance / mean**2)
-    return mean * np.exp(z * np.sqrt(sigma2) - sigma2 / 2.0)
+    sigma2 = num.log1p(variance / mean**2)
+    return mean * num.exp(z * num.sqrt(sigma2) - sigma2 / 2.0)
 
 
 def normal_quantile(probability: Array) -> Array:
@@ -48,7 +47,7 @@ def normal_quantile(probability: Array) -> Array:
     ----------
     Abramowitz & Stegun, Handbook of Mathematical Functions, 26.2.23.
     """
-    p = np.clip(probability, 1e-12, 1.0 - 1e-12)
-    t = np.sqrt(-2.0 * np.log(np.minimum(p, 1.0 - p)))
+    p = num.clip(probability, 1e-12, 1.0 - 1e-12)
+    t = num.sqrt(-2.0 * num.log(num.minimum(p, 1.0 - p)))
     tail = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
-    return np.where(p < 0.5, -tail, tail)
+    return num.where(p < 0.5, -tail, tail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -71,9 +72,9 @@ class ServingLimits:
     """Tokens a sequence computes in a decode step (draft length + 1 when speculating) [token]."""
     draft_time_s: Numeric = 0.0
     """Drafting time added to every decode step [s]."""
-    cache_windows: Array | None = field(default=None)
+    cache_windows: Sequence[float] | Array | None = field(default=None)
     """Spans of the cache classes, shape (class,); None = everything is kept [token]."""
-    cache_shares: Array | None = field(default=None)
+    cache_shares: Sequence[Numeric] | Array | None = field(default=None)
     """Share of a token's cache bytes in each class, shape (class, *grid); sums to 1 [1]."""
     cache_fixed_tokens: Numeric = 0.0
     """Per-sequence state that does not grow, in equivalent tokens [token]."""

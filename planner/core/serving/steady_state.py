@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.core.execution.step_table import StepTable
+from planner.core.execution.step_table import PlainStepTable, StepTable
+from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array, Numeric, require_positive
 from planner.core.serving.fixed_point import Flow, at_least_one, closed, open_loop, token_cap
 from planner.core.serving.latency import Latencies, latencies
@@ -79,7 +81,7 @@ class SteadyState:
     """Share of the largest rate in use, at most 1 [1]."""
 
 
-def solve_closed(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
+def solve_closed(table: StepTable | PlainStepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
                  concurrency: Numeric) -> SteadyState:
     """Steady state with a fixed number of requests in flight.
 
@@ -108,25 +110,25 @@ def solve_closed(table: StepTable, lengths: RequestLengths, policy: SchedulerPol
     """
     law = bind(table, lengths, policy, limits)
     asked = require_positive("concurrency", concurrency)
-    users = np.maximum(asked / law.groups, 1.0)
+    users = num.maximum(asked / law.groups, 1.0)
     by_cache, by_limit = running_limit(law, limits)
-    running = np.minimum(by_cache, by_limit)
-    served = np.minimum(users, running)
+    running = num.minimum(by_cache, by_limit)
+    served = num.minimum(users, running)
     flow = closed(law, served, policy.request_latency_s)
-    largest = closed(law, np.minimum(by_cache, by_limit), 0.0)
+    largest = closed(law, num.minimum(by_cache, by_limit), 0.0)
     active = asked / users
     wait = (users - served) / flow.rate
-    result = latencies(law, flow, wait=wait, wait_variance=np.zeros_like(wait), closed_users=served)
+    result = latencies(law, flow, wait=wait, wait_variance=0.0 * wait, closed_users=served)
     burst = policy.wave_coefficient
     prefill = flow.per_token * law.lengths.prompt
     alone = result.ttft_mean - wait
-    benchmark = wait + (1.0 - 2.0 * burst) * alone + burst * (served + 1.0) * np.where(users <= 1.0, alone, prefill)
+    benchmark = wait + (1.0 - 2.0 * burst) * alone + burst * (served + 1.0) * num.where(users <= 1.0, alone, prefill)
     rate = flow.rate * active
-    return _assemble(law, flow, result, asked_rate=rate, largest=np.maximum(largest.rate * law.groups, rate),
+    return _assemble(law, flow, result, asked_rate=rate, largest=num.maximum(largest.rate * law.groups, rate),
                      limits=(by_cache, by_limit), saturated=users > running, benchmark=benchmark, in_flight=asked)
 
 
-def solve_open(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
+def solve_open(table: StepTable | PlainStepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
                request_rate: Numeric, arrival_cv: Numeric = 1.0) -> SteadyState:
     """Steady state with arrivals of a given rate.
 
@@ -158,13 +160,13 @@ def solve_open(table: StepTable, lengths: RequestLengths, policy: SchedulerPolic
     law = bind(table, lengths, policy, limits)
     asked = require_positive("request_rate", request_rate)
     by_cache, by_limit = running_limit(law, limits)
-    running = np.minimum(by_cache, by_limit)
+    running = num.minimum(by_cache, by_limit)
     largest = closed(law, running, 0.0).rate * law.groups
     saturated = asked >= largest
-    rate = np.minimum(asked, largest)
+    rate = num.minimum(asked, largest)
     flow = open_loop(law, rate / law.groups, running)
     wait, variance = _slot_wait(law, flow, running, require_positive("arrival_cv", arrival_cv))
-    result = latencies(law, flow, wait=np.where(saturated, np.inf, wait), wait_variance=variance, closed_users=None)
+    result = latencies(law, flow, wait=num.where(saturated, inf, wait), wait_variance=variance, closed_users=None)
     in_flight = rate * result.e2e_mean
     return _assemble(law, flow, result, asked_rate=asked, largest=largest, limits=(by_cache, by_limit),
                      saturated=saturated, benchmark=result.ttft_mean, in_flight=in_flight)
@@ -173,36 +175,35 @@ def solve_open(table: StepTable, lengths: RequestLengths, policy: SchedulerPolic
 def _slot_wait(law: StepLaw, flow: Flow, running: Array, arrival_cv: Array) -> tuple[Array, Array]:
     """Mean and variance of the wait for a running place, and what bursts add to the prompt queue."""
     service = flow.first_token + law.decode_steps * flow.step
-    busy = np.minimum(flow.rate * service / running, 1.0 - 1e-6)
-    delayed = busy ** (np.sqrt(2.0 * (running + 1.0)) - 1.0)
+    busy = num.minimum(flow.rate * service / running, 1.0 - 1e-6)
+    delayed = busy ** (num.sqrt(2.0 * (running + 1.0)) - 1.0)
     spread = law.lengths.output_square / law.lengths.output**2 - 1.0
     places = delayed * service / running / (1.0 - busy) * (arrival_cv**2 + spread) / 2.0
-    burst = np.maximum(arrival_cv**2 - 1.0, -1.0) / 2.0
-    prompts = np.maximum(burst * (flow.backlog + flow.busy * (flow.own - flow.per_token * law.lengths.prompt)),
+    burst = num.maximum(arrival_cv**2 - 1.0, -1.0) / 2.0
+    prompts = num.maximum(burst * (flow.backlog + flow.busy * (flow.own - flow.per_token * law.lengths.prompt)),
                          -flow.backlog)
-    return places + prompts, 2.0 * places**2 / np.maximum(delayed, 1e-6) + np.maximum(prompts, 0.0)**2
+    return places + prompts, 2.0 * places**2 / num.maximum(delayed, 1e-6) + num.maximum(prompts, 0.0)**2
 
 
 def _assemble(law: StepLaw, flow: Flow, result: Latencies, *, asked_rate: Array, largest: Array,
               limits: tuple[Array, Array], saturated: Truth, benchmark: Array, in_flight: Array) -> SteadyState:
     by_cache, by_limit = limits
-    rate = np.minimum(asked_rate, largest)
-    running = np.minimum(by_cache, by_limit)
+    rate = num.minimum(asked_rate, largest)
+    running = num.minimum(by_cache, by_limit)
     cap_batch, _ = token_cap(law, running)
-    limit = np.where(cap_batch < running, Limit.TOKEN_BUDGET,
-                     np.where(by_cache < by_limit, Limit.KV_CAPACITY, Limit.MAX_NUM_SEQS))
-    nonempty = flow.batch if result.closed else np.where(
-        flow.mean_batch > 0, flow.mean_batch / at_least_one(np.maximum(flow.mean_batch, 1e-9)), 1.0)
-    nonempty = np.clip(nonempty, 1.0, running)
+    limit = num.where(cap_batch < running, Limit.TOKEN_BUDGET,
+                     num.where(by_cache < by_limit, Limit.KV_CAPACITY, Limit.MAX_NUM_SEQS))
+    nonempty = flow.batch if result.closed else num.where(
+        flow.mean_batch > 0, flow.mean_batch / at_least_one(num.maximum(flow.mean_batch, 1e-9)), 1.0)
+    nonempty = num.clip(nonempty, 1.0, running)
     load = asked_rate / largest
-    shape = rate.shape
     return SteadyState(
-        request_rate=rate, max_request_rate=largest, load=load, saturated=np.broadcast_to(saturated, shape),
-        near_saturation=np.broadcast_to((load > VALID_LOAD) & (not result.closed), shape),
-        limit=np.broadcast_to(limit, shape), running_capacity=np.broadcast_to(running * law.groups, shape),
-        concurrency=np.broadcast_to(in_flight, shape), batch=nonempty * rate / flow.rate, rank_batch=nonempty,
-        context=np.broadcast_to(law.lengths.context, shape), t_decode=flow.t_decode, t_mixed=flow.t_mixed,
+        request_rate=rate, max_request_rate=largest, load=load, saturated=num.spread(saturated, rate),
+        near_saturation=num.spread((load > VALID_LOAD) & (not result.closed), rate),
+        limit=num.spread(limit, rate), running_capacity=num.spread(running * law.groups, rate),
+        concurrency=num.spread(in_flight, rate), batch=nonempty * rate / flow.rate, rank_batch=nonempty,
+        context=num.spread(law.lengths.context, rate), t_decode=flow.t_decode, t_mixed=flow.t_mixed,
         phi=flow.phi, prompt_tokens_per_mixed_step=flow.lump, latency=result, ttft_benchmark=benchmark,
         output_tokens_per_s=rate * law.lengths.output,
         total_tokens_per_s=rate * (law.lengths.output + law.lengths.full_prompt),
-        utilization=np.minimum(load, 1.0))
+        utilization=num.minimum(load, 1.0))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from planner.core.execution.step_table import StepTable
+from planner.core.execution.step_table import PlainStepTable, StepTable
+from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array, require_positive
 from planner.core.serving.lengths import Moments, RequestLengths, mean_clipped, moments
 from planner.core.serving.policy import Chunking, PrefillOrder, SchedulerPolicy, ServingLimits
@@ -19,7 +18,7 @@ TINY = 1e-12
 class StepLaw:
     """A step table bound to a workload and a scheduler; one attention group (rank and micro-batch)."""
 
-    table: StepTable
+    table: StepTable | PlainStepTable
     policy: SchedulerPolicy
     lengths: Moments
     per_sequence: Array
@@ -70,8 +69,8 @@ class StepLaw:
         ndarray
             Against the decode step it is mixed into, or in full for a scheduler that runs prompts alone [s/token].
         """
-        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else np.zeros_like(batch)
-        already = base if self.policy.order is PrefillOrder.MIXED else np.zeros_like(base)
+        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else 0.0 * batch
+        already = base if self.policy.order is PrefillOrder.MIXED else 0.0 * base
         step, _ = self.table.base_on_grid(beside + tokens)
         return (step - already + self.table.prefill_extra) / tokens + self.table.per_pair * self.lengths.pairs_per_token
 
@@ -88,12 +87,12 @@ class StepLaw:
         ndarray
             At least one; a scheduler that keeps prompts whole takes the longest of them [token].
         """
-        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else np.zeros_like(batch)
-        free = np.maximum(self.budget - beside, 1.0)
-        return np.maximum(free, self.lengths.prompt) if self.policy.chunking is Chunking.WHOLE else free
+        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else 0.0 * batch
+        free = num.maximum(self.budget - beside, 1.0)
+        return num.maximum(free, self.lengths.prompt) if self.policy.chunking is Chunking.WHOLE else free
 
 
-def bind(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits) -> StepLaw:
+def bind(table: StepTable | PlainStepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits) -> StepLaw:
     """A step law from a table, a workload and a scheduler.
 
     Parameters
@@ -118,7 +117,7 @@ def bind(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, lim
         A size that is not above zero.
     """
     law = moments(lengths)
-    per_sequence = np.asarray(table.per_request, dtype=np.float64)
+    per_sequence = table.per_request
     for window, slope in zip(table.windows, table.per_context_token, strict=True):
         per_sequence = per_sequence + slope * mean_clipped(law.context, law.half_span, float(window))
     stages = require_positive("pipeline_parallel", limits.pipeline_parallel)
@@ -126,7 +125,7 @@ def bind(table: StepTable, lengths: RequestLengths, policy: SchedulerPolicy, lim
         table=table, policy=policy, lengths=law, per_sequence=per_sequence,
         decode_steps=(law.output - 1.0) / require_positive("tokens_per_step", limits.tokens_per_step),
         query_tokens=require_positive("query_tokens", limits.query_tokens),
-        draft_time=np.asarray(limits.draft_time_s, dtype=np.float64),
+        draft_time=limits.draft_time_s,
         budget=require_positive("token_budget", limits.token_budget),
         groups=require_positive("data_parallel", limits.data_parallel) * stages, stages=stages)
 
@@ -149,14 +148,14 @@ def sequence_tokens(law: StepLaw, limits: ServingLimits) -> Array:
     lengths = law.lengths
     reserve = law.policy.admission.value == "reserve"
     mean = lengths.full_prompt + lengths.output if reserve else lengths.context
-    spread = np.zeros_like(mean) if reserve else lengths.half_span
+    spread = 0.0 * mean if reserve else lengths.half_span
     windows, shares = limits.cache_windows, limits.cache_shares
     if windows is None or shares is None:
         held = mean
     else:
         held = sum((share * mean_clipped(mean, spread, float(window))
-                    for window, share in zip(windows, shares, strict=True)), start=np.zeros(()))
-    return held + np.asarray(limits.cache_fixed_tokens, dtype=np.float64) + law.policy.block_tokens / 2.0
+                    for window, share in zip(windows, shares, strict=True)), start=0.0)
+    return held + limits.cache_fixed_tokens + law.policy.block_tokens / 2.0
 
 
 def running_limit(law: StepLaw, limits: ServingLimits) -> tuple[Array, Array]:
@@ -177,4 +176,4 @@ def running_limit(law: StepLaw, limits: ServingLimits) -> tuple[Array, Array]:
     by_cache = (require_positive("kv_capacity_tokens", limits.kv_capacity_tokens) / law.groups
                 / sequence_tokens(law, limits))
     by_limit = require_positive("max_num_seqs", limits.max_num_seqs) / law.stages
-    return np.maximum(by_cache, 1.0), np.maximum(by_limit, 1.0)
+    return num.maximum(by_cache, 1.0), num.maximum(by_limit, 1.0)

@@ -17,7 +17,7 @@ from planner.core.architecture.model import Model, ModelCard, WeightScheme
 from planner.core.architecture.parameters import count_parameters
 from planner.core.errors import InvalidLayout
 from planner.core.execution.bound import BoundTable, bind
-from planner.core.execution.step_table import StepTable
+from planner.core.execution.step_table import PlainStepTable, StepTable
 from planner.core.execution.tabulate import floor_growth, step_table
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
@@ -92,17 +92,21 @@ class Configuration:
     weights_bytes: float
     steps: StepTable
     """At the reference context."""
+    plain: PlainStepTable
     policy: SchedulerPolicy
     parameters: float
     """All parameters of the language model [1]."""
 
     def step_table(self, context: Array) -> StepTable:
-        """The step table with attention floors at this context."""
+        """The step table with attention floors at these contexts, for a grid."""
         grown = floor_growth(self.bound, context, REFERENCE_CONTEXT)
-        if not grown.any():
-            return self.steps
-        return replace(self.steps, base=self.steps.base.reshape(-1, *(1,) * grown.ndim) + grown
-                       if grown.ndim else self.steps.base + grown)
+        base = self.steps.base.reshape(-1, *(1,) * grown.ndim)
+        return replace(self.steps, base=base + grown)
+
+    def plain_table(self, context: float) -> PlainStepTable:
+        """The same in plain numbers, for one point."""
+        grown = float(floor_growth(self.bound, np.asarray(context), REFERENCE_CONTEXT))
+        return replace(self.plain, base=[time + grown for time in self.plain.base])
 
     def fit(self, deployment: Deployment, request_tokens: float) -> MemoryFit:
         """The memory of one replica under a deployment's limits."""
@@ -120,12 +124,12 @@ class Configuration:
         """Sizes that bound the replica under load, from the KV pool of one GPU."""
         kept = self.footprint
         unit = kept.bytes_per_token or kept.state_bytes or 1.0
-        shares = np.array([c.bytes_per_token for c in kept.classes] or [0.0]) / unit
+        shares = [c.bytes_per_token / unit for c in kept.classes] or [0.0]
         return ServingLimits(
             kv_capacity_tokens=max(pool_bytes / unit, 1.0) * self.layout.data, max_num_seqs=float(deployment.max_num_seqs),
             token_budget=float(deployment.max_num_batched_tokens), data_parallel=float(self.layout.data),
             pipeline_parallel=float(self.layout.pipeline),
-            cache_windows=np.array([c.window for c in kept.classes] or [np.inf]), cache_shares=shares,
+            cache_windows=[c.window for c in kept.classes] or [np.inf], cache_shares=shares,
             cache_fixed_tokens=kept.state_bytes / unit)
 
 
@@ -189,11 +193,12 @@ def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Depl
         table = lower(model, layout=layout, scheme=scheme, cache=cache)
     ideal = bind(table, chip)
     bound = ideal if resolved.profile is None else bind(table, chip, resolved.profile)
+    steps = step_table(bound, np.asarray(REFERENCE_CONTEXT))
     return Configuration(
         key=key, resolved=resolved, engine=deployment.engine, layout=layout, weights=table.block_format,
         kv_cache=cache.name, scheme=scheme, table=table, ideal=ideal, bound=bound,
         footprint=cache_footprint(model, layout, cache), weights_bytes=weight_bytes_on_rank(table, model, scheme),
-        steps=step_table(bound, np.asarray(REFERENCE_CONTEXT)), policy=_policy(deployment.engine, resolved.profile),
+        steps=steps, plain=steps.plain(), policy=_policy(deployment.engine, resolved.profile),
         parameters=model.params if isinstance(model, ModelCard) else float(count_parameters(model).total))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from planner.core.memory.fit import MemoryFit
 from planner.core.serving.lengths import RequestLengths
 from planner.core.serving.steady_state import Limit, SteadyState, solve_closed, solve_open
@@ -57,7 +55,7 @@ def load_of(configuration: Configuration, deployment: Deployment, workload: Work
 
 def solve(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> SteadyState:
     """The steady state of a replica that fits."""
-    table = configuration.step_table(np.asarray(mean_context(workload)))
+    table = configuration.plain_table(mean_context(workload))
     lengths = lengths_of(workload)
     limits = configuration.limits(deployment, fit.kv_pool_bytes)
     if workload.request_rate is not None:
