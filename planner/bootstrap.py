@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.config import Settings
 from planner.services.catalog import CatalogService
-from planner.services.ports import Kind, Library
+from planner.services.ports import Kind, Library, Queue
 from planner.services.resources import ResourceService
 
 if TYPE_CHECKING:
+    from planner.services.jobs import JobService
     from planner.services.plan.answer import PlanService
+    from planner.services.supervision import Supervisor
+    from planner.services.worker import Handler
     from planner.storage.unit_of_work import SqlStore
 
 
@@ -50,6 +55,32 @@ class Planner:
     def resources(self) -> ResourceService:
         """Return the stored entries."""
         return ResourceService(self.store, self.catalog)
+
+    @cached_property
+    def jobs(self) -> JobService:
+        """Return the long questions."""
+        from planner.services.jobs import JobService  # noqa: PLC0415 - read when first needed
+
+        return JobService(self.store)
+
+    @cached_property
+    def queue(self) -> Queue:
+        """Return the workers' side of the jobs."""
+        from planner.storage.repositories.queue import SqlQueue  # noqa: PLC0415 - SQLAlchemy takes 0.3 s to import
+
+        return SqlQueue(self.store.engine, keep=timedelta(days=self.settings.job_result_days))
+
+    @cached_property
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return what workers run, by kind of job."""
+        return {}
+
+    def supervisor(self, processes: int = 1) -> Supervisor:
+        """Return worker processes over the same database, not yet started."""
+        from planner.services.supervision import Supervisor  # noqa: PLC0415 - read when first needed
+
+        environment = {**self.settings.environment, "PLANNER_DATABASE_URL": self.settings.database_url}
+        return Supervisor([sys.executable, "-m", "planner.worker"], environment, processes)
 
     def _has_database(self) -> bool:
         """Tell whether there is a database to ask: the command line answers without ever having made one."""

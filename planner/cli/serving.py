@@ -8,20 +8,35 @@ import sys
 
 import uvicorn
 
+from planner.bootstrap import Planner
 from planner.config import Settings
 from planner.core.errors import AdapterError
 
 _BACKLOG = 2048
 
 
-def serve(settings: Settings, *, workers: int, as_json: bool) -> None:
+def serve(planner: Planner, *, workers: int, as_json: bool) -> None:
     """Serve until interrupted; the address is printed once the port is held."""
+    settings = planner.settings
     listener = _bind(settings)
     host, port = listener.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     sys.stdout.write(json.dumps({"url": url, "docs": f"{url}/docs", "database": redacted(settings.database_url)}) + "\n"
                      if as_json else f"Planner at {url} (API reference {url}/docs)\n")
     sys.stdout.flush()
+    supervisor = planner.supervisor() if settings.embedded_worker else None
+    planner.close()
+    if supervisor is not None:
+        supervisor.start()
+    try:
+        _run(settings, listener, workers)
+    finally:
+        if supervisor is not None:
+            supervisor.stop()
+
+
+def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
+    port = listener.getsockname()[1]
     config = uvicorn.Config("planner.main:create", factory=True, host=settings.host, port=port, workers=workers,
                             log_level=settings.log_level, access_log=False, server_header=False, backlog=_BACKLOG,
                             timeout_graceful_shutdown=10)

@@ -236,6 +236,10 @@ class Queue(Protocol):
         """Mark the job cancelled."""
         ...
 
+    def give_back(self, claim: Claim) -> bool:
+        """Put the job back as it was before this worker took it."""
+        ...
+
     def purge(self) -> int:
         """Drop results past their date; how many."""
         ...

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from sqlalchemy import Engine, insert, select
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from planner.core.errors import AdapterError
 from planner.storage import migrate
 from planner.storage.base import now
+from planner.storage.failures import answering
 from planner.storage.repositories.entries import SqlEntries
 from planner.storage.repositories.jobs import SqlJobs
 from planner.storage.repositories.replays import SqlReplays
@@ -88,16 +88,3 @@ class SqlStore:
         except IntegrityError:
             pass
         self._known.add(workspace)
-
-
-@contextmanager
-def answering() -> Iterator[None]:
-    """Turn a database that does not answer into the planner's own error."""
-    try:
-        yield
-    except (OperationalError, DBAPIError) as error:
-        if isinstance(error, IntegrityError):
-            raise
-        reason = str(error.orig).strip().split("\n")[0]
-        raise AdapterError(f"The database did not answer: {reason}.",
-                           hint="Try again; if it persists, check the database and planner db check.") from error

@@ -25,10 +25,8 @@ def command(
     from planner.bootstrap import Planner
     from planner.config import settings
 
-    chosen = settings()
-    planner = Planner(chosen)
+    planner = Planner(settings())
     planner.upgrade()
-    planner.close()
     from planner.cli.serving import serve
 
-    serve(chosen, workers=workers, as_json=json_)
+    serve(planner, workers=workers, as_json=json_)
