@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.core.parallelism import Layout
+from planner.core.quantities import numeric as num
+from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.units import GIB
 
 
@@ -20,9 +22,9 @@ from planner.core.quantities.units import GIB
 class Reservation:
     """Memory one GPU keeps from the KV pool."""
 
-    activation_bytes: float
+    activation_bytes: Numeric
     """Peak of the profiling run [byte]."""
-    other_bytes: float
+    other_bytes: Numeric
     """Communicators, context, allocator and graphs inside the budget [byte]."""
 
 
@@ -38,7 +40,7 @@ GRAPHS = 1.0 * GIB
 """Captured graphs, inside the budget since vLLM 0.21 [byte]."""
 
 
-def reservation(engine: str, layout: Layout, *, vocabulary: int, max_num_seqs: float) -> Reservation:
+def reservation(engine: str, layout: Layout, *, vocabulary: int, max_num_seqs: Numeric) -> Reservation:
     """What an engine keeps free of KV on each GPU.
 
     Parameters
@@ -49,7 +51,7 @@ def reservation(engine: str, layout: Layout, *, vocabulary: int, max_num_seqs: f
         The parallel layout.
     vocabulary : int
         V [1].
-    max_num_seqs : float
+    max_num_seqs : float or ndarray
         Sequences of the profiling run [1].
 
     Returns
@@ -59,5 +61,5 @@ def reservation(engine: str, layout: Layout, *, vocabulary: int, max_num_seqs: f
     """
     activation = ACTIVATION_FLOOR + LOGITS_BYTES * max_num_seqs * vocabulary
     other = NON_TORCH_SINGLE if layout.tensor == 1 else NON_TORCH_GROUP
-    return Reservation(activation_bytes=max(activation, 0.75 * GIB),
+    return Reservation(activation_bytes=num.maximum(activation, 0.75 * GIB),
                        other_bytes=other + (GRAPHS if engine in {"vllm", "generic"} else 0.0))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf
-
-import numpy as np
+from math import ceil, inf
+from typing import Any
 
 from planner.core.architecture.model import Model, ModelCard
 from planner.core.architecture.parts import KvCache
 from planner.core.operators.shard import cache_heads_on_rank, pieces_on_rank
 from planner.core.parallelism import Layout
 from planner.core.precision import CacheFormat
-from planner.core.quantities.arrays import Array
+from planner.core.quantities import numeric as num
+from planner.core.quantities.arrays import Numeric
 
 _FP32, _HALF = 4.0, 2.0  # [byte]
 
@@ -50,68 +50,55 @@ class CacheFootprint:
         """Bytes a further token of a short context takes, all classes [byte]."""
         return sum(c.bytes_per_token for c in self.classes)
 
-    def sequence_bytes(self, tokens: float) -> float:
+    def bytes_per_sequence(self, tokens: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
         """Bytes a sequence of that length holds, before block rounding.
 
         Parameters
         ----------
-        tokens : float
-            Context [token].
-
-        Returns
-        -------
-        float
-            [byte].
-        """
-        return self.state_bytes + sum(min(tokens, c.window) * c.bytes_per_token for c in self.classes)
-
-    def bytes_per_sequence(self, tokens: Array) -> Array:
-        """Bytes sequences of those lengths hold, before block rounding.
-
-        Parameters
-        ----------
-        tokens : ndarray
+        tokens : float or ndarray
             Context [token], shape (*grid).
 
         Returns
         -------
-        ndarray
+        float or ndarray
             [byte], shape (*grid).
         """
-        held = np.full(np.shape(tokens), self.state_bytes)
+        held: Any = self.state_bytes
         for c in self.classes:
-            held = held + np.minimum(tokens, c.window) * c.bytes_per_token
+            held = held + num.minimum(tokens, c.window) * c.bytes_per_token
         return held
 
-    def longest(self, pool: float) -> float:
+    def longest(self, pool: Numeric) -> Any:  # noqa: ANN401 - as above
         """The longest sequence a pool holds.
 
         Parameters
         ----------
-        pool : float
-            Bytes for the cache [byte].
+        pool : float or ndarray
+            Bytes for the cache [byte], shape (*grid).
 
         Returns
         -------
-        float
+        float or ndarray
             Whole tokens; inf where every class is windowed and full windows fit.
 
         Notes
         -----
         The footprint is piecewise linear: walk the windows from the shortest until the pool is used up.
         """
-        left, start = pool - self.state_bytes, 0.0
-        if left < 0:
-            return 0.0
-        slope = self.bytes_per_token
+        left, start, slope = num.maximum(pool - self.state_bytes, 0.0), 0.0, self.bytes_per_token
+        found: Any = None
         for c in sorted(self.classes, key=lambda c: c.window):
-            if c.window == inf or left < slope * (c.window - start):
+            if c.window == inf:
                 break
-            left -= slope * (c.window - start)
+            if c.window > start:
+                ends = left < slope * (c.window - start)
+                here = num.where(ends, start + left / slope, inf)
+                found = here if found is None else num.where(num.isfinite(found), found, here)
+                left, start = left - slope * (c.window - start), c.window
             slope -= c.bytes_per_token
-            start = c.window
-        growing = any(c.window > start for c in self.classes)
-        return floor(start + left / slope) if growing else inf
+        last = start + num.maximum(left, 0.0) / slope if any(c.window == inf for c in self.classes) else inf
+        return num.floor(last) if found is None else num.where(num.isfinite(found), num.floor(num.minimum(found, 1e300)),
+                                                             num.floor(last) if last is not inf else inf)
 
 
 def cache_footprint(model: Model | ModelCard, layout: Layout, cache: CacheFormat) -> CacheFootprint:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, inf
+from typing import Any
 
 from planner.core.memory.budget import Reservation
 from planner.core.memory.cache import CacheFootprint
 from planner.core.parallelism import Layout
+from planner.core.quantities import numeric as num
+from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.format import binary_bytes
 
 _UNLIMITED = 2.0**40  # [token] what a purely windowed or recurrent model is said to hold: no cache limits it
@@ -15,26 +17,48 @@ _UNLIMITED = 2.0**40  # [token] what a purely windowed or recurrent model is sai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFit:
-    """The memory of one replica; bytes per busiest GPU, tokens and sequences per replica."""
+    """The memory of one replica; bytes per busiest GPU, tokens and sequences per replica.
 
-    fits: bool
-    reason: str
-    shortfall_bytes: float
-    capacity_bytes: float
-    usable_bytes: float
-    weights_bytes: float
-    activation_bytes: float
-    other_bytes: float
-    kv_pool_bytes: float
-    kv_bytes_per_token: float
+    Fields are numbers for one deployment and arrays over a grid.
+    """
+
+    fits: Any
+    """Whether weights, reserves and the longest wanted request fit; bool."""
+    need_bytes: Any
+    """Cache of the longest wanted request on one GPU [byte]."""
+    free_bytes: Any
+    """What weights and reserves leave, negative when they do not fit [byte]."""
+    shortfall_bytes: Any
+    capacity_bytes: Any
+    usable_bytes: Any
+    weights_bytes: Any
+    activation_bytes: Any
+    other_bytes: Any
+    kv_pool_bytes: Any
+    kv_bytes_per_token: Any
     """Of the whole replica, replicas of heads counted once per rank that stores them [byte]."""
-    kv_capacity_tokens: float
-    max_concurrency: float
-    max_context_tokens: float
+    kv_capacity_tokens: Any
+    max_concurrency: Any
+    max_context_tokens: Any
+    wanted_tokens: Any
+    """Length of the longest wanted request [token]."""
+
+    @property
+    def reason(self) -> str:
+        """Why it fits or not, of one deployment."""
+        if self.fits:
+            return "Weights, reserves and at least one request fit."
+        usable, weights = binary_bytes(self.usable_bytes), binary_bytes(self.weights_bytes)
+        if self.weights_bytes > self.usable_bytes:
+            return f"Weights need {weights} per GPU, but only {usable} are usable."
+        if self.free_bytes <= 0:
+            return f"Weights ({weights}) and the engine's reserves leave nothing of {usable} for the KV cache."
+        return (f"The KV pool of {binary_bytes(self.free_bytes)} per GPU cannot hold one request of "
+                f"{self.wanted_tokens:,.0f} tokens ({binary_bytes(self.need_bytes)}).")
 
 
-def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, utilization: float, weights: float,
-               reserved: Reservation, request_tokens: float, longest: float | None) -> MemoryFit:
+def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, utilization: Numeric, weights: float,
+               reserved: Reservation, request_tokens: Numeric, longest: Numeric | None) -> MemoryFit:
     """Whether weights and at least one request fit, and how many.
 
     Parameters
@@ -45,15 +69,15 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
         The parallel layout.
     capacity : float
         Memory of one GPU as the runtime reports it [byte].
-    utilization : float
+    utilization : float or ndarray
         Share of it the engine may use [1].
     weights : float
         Weights on the busiest rank [byte].
     reserved : Reservation
         What the engine keeps beside them.
-    request_tokens : float
+    request_tokens : float or ndarray
         Input and output of one request [token].
-    longest : float or None
+    longest : float, ndarray or None
         A length that must fit as well [token].
 
     Returns
@@ -62,32 +86,17 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
         With the shortfall in bytes when it does not fit.
     """
     usable = capacity * utilization
-    pool = usable - weights - reserved.activation_bytes - reserved.other_bytes
-    need_tokens = max(request_tokens, longest or 0.0)
-    need = footprint.sequence_bytes(need_tokens)
-    ranks = layout.data
-    per_token = footprint.bytes_per_token
-    one = footprint.sequence_bytes(request_tokens)
-    available = max(pool, 0.0)
-    sequences = available / one * ranks if one > 0 else inf
-    fits = pool >= need
+    free = usable - weights - reserved.activation_bytes - reserved.other_bytes
+    wanted = request_tokens if longest is None else num.maximum(request_tokens, longest)
+    need = footprint.bytes_per_sequence(wanted)
+    pool = num.maximum(free, 0.0)
+    one = num.maximum(footprint.bytes_per_sequence(request_tokens), 1e-3)
+    sequences = num.minimum(pool / one * layout.data, _UNLIMITED)
     return MemoryFit(
-        fits=fits, reason=_reason(pool, need, weights, usable, need_tokens, fits=fits),
-        shortfall_bytes=0.0 if fits else need - pool, capacity_bytes=capacity, usable_bytes=usable, weights_bytes=weights,
-        activation_bytes=reserved.activation_bytes, other_bytes=reserved.other_bytes, kv_pool_bytes=available,
-        kv_bytes_per_token=per_token * layout.tensor * layout.pipeline,
-        kv_capacity_tokens=floor(min(sequences * request_tokens, _UNLIMITED)),
-        max_concurrency=floor(min(sequences, _UNLIMITED)),
-        max_context_tokens=min(footprint.longest(available), _UNLIMITED))
-
-
-def _reason(pool: float, need: float, weights: float, usable: float, tokens: float, *, fits: bool) -> str:
-    if fits:
-        return "Weights, reserves and at least one request fit."
-    if weights > usable:
-        return f"Weights need {binary_bytes(weights)} per GPU, but only {binary_bytes(usable)} are usable."
-    if pool <= 0:
-        return (f"Weights ({binary_bytes(weights)}) and the engine's reserves leave nothing of {binary_bytes(usable)} "
-                "for the KV cache.")
-    return (f"The KV pool of {binary_bytes(pool)} per GPU cannot hold one request of {tokens:,.0f} tokens "
-            f"({binary_bytes(need)}).")
+        fits=free >= need, need_bytes=need, free_bytes=free, shortfall_bytes=num.maximum(need - free, 0.0),
+        capacity_bytes=capacity, usable_bytes=usable, weights_bytes=weights, activation_bytes=reserved.activation_bytes,
+        other_bytes=reserved.other_bytes, kv_pool_bytes=pool,
+        kv_bytes_per_token=footprint.bytes_per_token * layout.tensor * layout.pipeline,
+        kv_capacity_tokens=num.floor(num.minimum(sequences * request_tokens, _UNLIMITED)),
+        max_concurrency=num.floor(sequences), max_context_tokens=num.minimum(footprint.longest(pool), _UNLIMITED),
+        wanted_tokens=wanted)

@@ -30,7 +30,8 @@ from planner.core.operators.lower import lower, scheme_for
 from planner.core.operators.table import OperatorTable
 from planner.core.parallelism import Layout
 from planner.core.precision import cache_format, weight_format
-from planner.core.quantities.arrays import Array
+from planner.core.quantities import numeric as num
+from planner.core.quantities.arrays import Array, Numeric
 from planner.core.serving.policy import POLICIES, SchedulerPolicy, ServingLimits
 from planner.services.plan.question import AUTO, Deployment
 
@@ -108,7 +109,7 @@ class Configuration:
         grown = float(floor_growth(self.bound, np.asarray(context), REFERENCE_CONTEXT))
         return replace(self.plain, base=[time + grown for time in self.plain.base])
 
-    def fit(self, deployment: Deployment, request_tokens: float) -> MemoryFit:
+    def fit(self, deployment: Deployment, request_tokens: Numeric) -> MemoryFit:
         """The memory of one replica under a deployment's limits."""
         return memory_fit(
             self.footprint, self.layout, capacity=self.resolved.chip.memory_bytes,
@@ -118,16 +119,16 @@ class Configuration:
     def reserved(self, deployment: Deployment) -> Reservation:
         """What the engine keeps beside weights and cache."""
         return reservation(self.engine, self.layout, vocabulary=self.resolved.model.vocabulary,
-                           max_num_seqs=float(deployment.max_num_seqs))
+                           max_num_seqs=deployment.max_num_seqs)
 
-    def limits(self, deployment: Deployment, pool_bytes: float) -> ServingLimits:
+    def limits(self, deployment: Deployment, pool_bytes: Numeric) -> ServingLimits:
         """Sizes that bound the replica under load, from the KV pool of one GPU."""
         kept = self.footprint
         unit = kept.bytes_per_token or kept.state_bytes or 1.0
         shares = [c.bytes_per_token / unit for c in kept.classes] or [0.0]
         return ServingLimits(
-            kv_capacity_tokens=max(pool_bytes / unit, 1.0) * self.layout.data, max_num_seqs=float(deployment.max_num_seqs),
-            token_budget=float(deployment.max_num_batched_tokens), data_parallel=float(self.layout.data),
+            kv_capacity_tokens=num.maximum(pool_bytes / unit, 1.0) * self.layout.data, max_num_seqs=deployment.max_num_seqs,
+            token_budget=deployment.max_num_batched_tokens, data_parallel=float(self.layout.data),
             pipeline_parallel=float(self.layout.pipeline),
             cache_windows=[c.window for c in kept.classes] or [np.inf], cache_shares=shares,
             cache_fixed_tokens=kept.state_bytes / unit)

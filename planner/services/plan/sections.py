@@ -79,7 +79,7 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
 
 def _simple_crossover(configuration: Configuration, context: float) -> float | None:
     """s·P/KV with all parameters, as the texts write it."""
-    each = configuration.footprint.sequence_bytes(context)
+    each = configuration.footprint.bytes_per_sequence(context)
     if not each:
         return None
     size = weight_format(configuration.weights).bytes_per_element

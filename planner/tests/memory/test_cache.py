@@ -24,20 +24,26 @@ def test_longest_is_the_last_length_that_fits(rows, state, pool) -> None:  # noq
     kept = footprint(rows, state)
     longest = kept.longest(pool)
     if longest == inf:
-        assert kept.sequence_bytes(1e12) <= pool * (1 + 1e-9)
+        assert kept.bytes_per_sequence(1e12) <= pool * (1 + 1e-9)
         return
     if longest > 0:
-        assert kept.sequence_bytes(longest) <= pool * (1 + 1e-9)
-    assert kept.sequence_bytes(longest + 1) > pool * (1 - 1e-9)
+        assert kept.bytes_per_sequence(longest) <= pool * (1 + 1e-9)
+    assert kept.bytes_per_sequence(longest + 1) > pool * (1 - 1e-9)
+
+
+@given(rows=classes, state=st.floats(0, 1e6), pools=st.lists(st.floats(0, 1e10), min_size=1, max_size=6))
+def test_longest_of_arrays(rows, state, pools) -> None:  # noqa: ANN001
+    kept = footprint(rows, state)
+    assert kept.longest(np.array(pools)).tolist() == [kept.longest(p) for p in pools]
 
 
 @given(rows=classes, state=st.floats(0, 1e6), tokens=st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
 def test_arrays_equal_numbers(rows, state, tokens) -> None:  # noqa: ANN001
     kept = footprint(rows, state)
-    assert np.allclose(kept.bytes_per_sequence(np.array(tokens)), [kept.sequence_bytes(t) for t in tokens], rtol=1e-12)
+    assert np.allclose(kept.bytes_per_sequence(np.array(tokens)), [kept.bytes_per_sequence(t) for t in tokens], rtol=1e-12)
 
 
 def test_a_window_caps_what_is_kept() -> None:
     kept = footprint([(inf, 10.0), (100.0, 5.0)], 7.0)
-    assert kept.sequence_bytes(1000) == pytest.approx(7 + 10_000 + 500)
+    assert kept.bytes_per_sequence(1000) == pytest.approx(7 + 10_000 + 500)
     assert kept.bytes_per_token == 15
