@@ -17,6 +17,7 @@ from planner.services.resources import ResourceService
 
 if TYPE_CHECKING:
     from planner.services.jobs import JobService
+    from planner.services.labs import LabService
     from planner.services.plan.answer import PlanService
     from planner.services.supervision import Supervisor
     from planner.services.worker import Handler
@@ -50,6 +51,15 @@ class Planner:
         from planner.services.plan.answer import PlanService  # noqa: PLC0415 - numpy takes 0.1 s to import
 
         return PlanService(self.catalog, ProfileCatalog(catalog_root() / "profiles"))
+
+    @cached_property
+    def labs(self) -> LabService:
+        """Return the labs."""
+        from planner.catalog.loader import catalog_root  # noqa: PLC0415 - read when first needed
+        from planner.catalog.profiles import ProfileCatalog  # noqa: PLC0415 - as above
+        from planner.services.labs import LabService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return LabService(self.catalog, ProfileCatalog(catalog_root() / "profiles"))
 
     @cached_property
     def resources(self) -> ResourceService:
