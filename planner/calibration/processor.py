@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
@@ -16,6 +17,8 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _STAT = Path("/proc/stat")
 _CPUINFO = Path("/proc/cpuinfo")
 _MEMINFO = Path("/proc/meminfo")
+_TASKS = Path("/proc/self/task")
+_WAITED = 0.02  # a sample is disturbed when threads waited for more than this share of it
 _SUFFIX = {"K": 2**10, "M": 2**20, "G": 2**30}
 _CACHE_UNKNOWN = 64 * 2**20  # larger than the last-level cache of most desktop processors; only rotation depends on it
 
@@ -85,8 +88,17 @@ class Contention:
         return min(1.0, max(0.0, (total - idle - own) / total))
 
 
+def waited_seconds(tasks: Path = _TASKS) -> float:
+    """Time our threads were ready to run but had no processor, since they started [s]; zero where not told."""
+    total = 0
+    for file in tasks.glob("*/schedstat"):
+        with contextlib.suppress(OSError, IndexError):  # a thread may end while we look
+            total += int(file.read_text().split()[1])
+    return total * 1e-9
+
+
 class ProcessorTimer:
-    """Times kernels that return when they are done; a sample is disturbed if the scheduler preempted us."""
+    """Times kernels that return when they are done; a sample is disturbed if our threads waited for a processor."""
 
     def sampler(self, run: Callable[[int], object], rotations: int) -> Sampler:
         """A sampler over rotated buffers."""
@@ -95,10 +107,10 @@ class ProcessorTimer:
         def sample() -> Sample:
             nonlocal turn
             turn = (turn + 1) % rotations
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+            before = waited_seconds()
             started = time.perf_counter()
             run(turn)
             seconds = time.perf_counter() - started
-            return Sample(seconds=seconds, disturbed=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw > before)
+            return Sample(seconds=seconds, disturbed=waited_seconds() - before > _WAITED * seconds)
 
         return sample

@@ -43,6 +43,8 @@ class Patience:
     samples_min: int = 7
     samples_max: int = 200
     seconds_max: float = 0.8
+    seconds_disturbed: float = 2.0
+    """Go on this long while fewer than half of the least samples were undisturbed."""
     precision: float = 0.02
     """Stop once the half-width of the interval is this share of the median."""
 
@@ -57,6 +59,9 @@ class Timing:
     samples: int
     disturbed: float
     """Share of samples during which the processor was taken away [1]."""
+
+    usable: bool = True
+    """Enough samples were undisturbed."""
 
     @property
     def spread(self) -> float:
@@ -83,18 +88,24 @@ def measure(sample: Sampler, patience: Patience, clock: Callable[[], float] = ti
         taken.append(sample())
         if len(taken) < patience.samples_min:
             continue
-        if clock() - started >= patience.seconds_max:
+        spent = clock() - started
+        if spent >= patience.seconds_disturbed or (spent >= patience.seconds_max and _quiet(taken, patience)):
             break
         if len(taken) % 4 == 0:
             timing = _summary(taken, patience)
-            if timing.spread <= patience.precision:
+            if timing.usable and timing.spread <= patience.precision:
                 break
     return _summary(taken, patience)
 
 
+def _quiet(taken: Sequence[Sample], patience: Patience) -> bool:
+    return sum(not s.disturbed for s in taken) >= max(3, patience.samples_min // 2)
+
+
 def _summary(taken: Sequence[Sample], patience: Patience) -> Timing:
     quiet = [s.seconds for s in taken if not s.disturbed]
-    enough = max(3, patience.samples_min // 2)
-    values = quiet if len(quiet) >= enough else [s.seconds for s in taken]
+    usable = _quiet(taken, patience)
+    values = quiet if usable else [s.seconds for s in taken]
     middle, low, high = median_interval(values)
-    return Timing(seconds=middle, low=low, high=high, samples=len(taken), disturbed=1 - len(quiet) / len(taken))
+    return Timing(seconds=middle, low=low, high=high, samples=len(taken), disturbed=1 - len(quiet) / len(taken),
+                  usable=usable)

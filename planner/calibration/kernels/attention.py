@@ -96,7 +96,7 @@ def _cache(bench: Bench, heads: Heads, batch: int, context: int) -> list[tuple[t
     return [(slot[0], slot[1]) for slot in bench.views(key, value)]
 
 
-def decode_case(heads: Heads, batch: int, context: int, dtype: str, way: str, *, essential: bool) -> Case:
+def decode_case(heads: Heads, batch: int, context: int, dtype: str, way: str) -> Case:
     """One decode-attention point with one implementation."""
 
     def build(bench: Bench) -> Runnable:
@@ -113,8 +113,7 @@ def decode_case(heads: Heads, batch: int, context: int, dtype: str, way: str, *,
                         tolerance=TOLERANCE[dtype])
 
     ask = decode_ask(heads, batch, context, dtype)
-    return Case(ask=ask, build=build, label=f"{ask.kernel} {dtype} {ask.shape}", implementation=way,
-                essential=essential)
+    return Case(ask=ask, build=build, label=f"{ask.kernel} {dtype} {ask.shape}", implementation=way)
 
 
 def prompt(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -131,7 +130,7 @@ def prompt_ask(heads: Heads, batch: int, tokens: int, dtype: str) -> KernelPoint
                        traffic=elements * BYTES[dtype], tokens=float(batch * tokens), context=float(tokens))
 
 
-def prompt_case(heads: Heads, batch: int, tokens: int, dtype: str, *, essential: bool) -> Case:
+def prompt_case(heads: Heads, batch: int, tokens: int, dtype: str) -> Case:
     """One prompt-attention point."""
 
     def build(bench: Bench) -> Runnable:
@@ -148,5 +147,4 @@ def prompt_case(heads: Heads, batch: int, tokens: int, dtype: str, *, essential:
                         tolerance=TOLERANCE[dtype])
 
     ask = prompt_ask(heads, batch, tokens, dtype)
-    return Case(ask=ask, build=build, label=f"prompt_attention {dtype} {ask.shape}", implementation="library",
-                essential=essential)
+    return Case(ask=ask, build=build, label=f"prompt_attention {dtype} {ask.shape}", implementation="library")

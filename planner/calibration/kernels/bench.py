@@ -46,8 +46,6 @@ class Case:
     build: Callable[[Bench], Runnable]
     label: str
     implementation: str = ""
-    essential: bool = True
-    """Part of the quick suite."""
 
 
 class WrongResultError(AdapterError):

@@ -47,11 +47,11 @@ KERNELS: Mapping[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 def ask(name: str, tokens: int, width: int, dtype: str) -> KernelPoint:
     """What one element-wise kernel asks of the device."""
     elements = float(tokens * width)
-    return KernelPoint(kernel="pointwise", dtype=dtype, shape=f"{name}:{tokens}x{width}", family=name, work=0.0,
+    return KernelPoint(kernel=name, dtype=dtype, resident=True, shape=f"{name}:{tokens}x{width}", family=name, work=0.0,
                        traffic=PASSES[name] * elements * BYTES[dtype], seconds=0.0, tokens=float(tokens))
 
 
-def case(name: str, tokens: int, width: int, dtype: str, *, essential: bool) -> Case:
+def case(name: str, tokens: int, width: int, dtype: str) -> Case:
     """One element-wise kernel on activations, which stay where the step before left them: not rotated."""
 
     def build(bench: Bench) -> Runnable:
@@ -65,7 +65,7 @@ def case(name: str, tokens: int, width: int, dtype: str, *, essential: bool) -> 
         return Runnable(run=lambda _: kernel(x, y), rotations=1, check=check, tolerance=_TOLERANCE[dtype])
 
     return Case(ask=ask(name, tokens, width, dtype), build=build, label=f"{name} {dtype} {tokens}×{width}",
-                implementation=name, essential=essential)
+                implementation=name)
 
 
 def sample(logits: torch.Tensor) -> torch.Tensor:
@@ -75,11 +75,11 @@ def sample(logits: torch.Tensor) -> torch.Tensor:
 
 def sampling_ask(batch: int, vocabulary: int) -> KernelPoint:
     """What sampling asks of the device: passes over fp32 logits."""
-    return KernelPoint(kernel="sampling", dtype="fp32", shape=f"sample:{batch}x{vocabulary}", work=0.0, seconds=0.0,
-                       traffic=SAMPLING_PASSES * 4.0 * batch * vocabulary, tokens=float(batch))
+    return KernelPoint(kernel="sampling", dtype="fp32", resident=True, shape=f"sample:{batch}x{vocabulary}", work=0.0,
+                       seconds=0.0, traffic=SAMPLING_PASSES * 4.0 * batch * vocabulary, tokens=float(batch))
 
 
-def sampling_case(batch: int, vocabulary: int, *, essential: bool) -> Case:
+def sampling_case(batch: int, vocabulary: int) -> Case:
     """Sampling over a batch of logits."""
 
     def build(bench: Bench) -> Runnable:
@@ -91,4 +91,4 @@ def sampling_case(batch: int, vocabulary: int, *, essential: bool) -> Case:
         return Runnable(run=lambda _: sample(logits), rotations=1, check=check, tolerance=1e-5)
 
     return Case(ask=sampling_ask(batch, vocabulary), build=build, label=f"sampling {batch}×{vocabulary}",
-                implementation="greedy", essential=essential)
+                implementation="greedy")

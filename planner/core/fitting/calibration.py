@@ -39,10 +39,18 @@ class CalibratedCurve:
     points: int
     median_error: float
     """Median absolute relative error over the fitted points [1]."""
-    left_out_error: float | None
-    """The same over points whose shape was left out of the fit; None with too few shapes [1]."""
-    left_out_p90: float | None
-    """90th percentile of the same [1]."""
+    left_out: tuple[float, ...]
+    """Absolute relative error of every point, predicted by fits that never saw its shape; empty with few shapes [1]."""
+
+    @property
+    def left_out_error(self) -> float | None:
+        """Median error on left-out points; None with too few shapes to leave any out [1]."""
+        return float(np.median(self.left_out)) if self.left_out else None
+
+    @property
+    def left_out_p90(self) -> float | None:
+        """90th percentile of the error on left-out points [1]."""
+        return float(np.quantile(self.left_out, 0.9)) if self.left_out else None
 
     def time(self, x: Columns) -> Array:
         """Predicted time of kernels.
@@ -170,5 +178,4 @@ def _packed(first: KernelPoint, form: Form, ceilings: Ceilings, nodes: tuple[flo
         intervals={n: (float(bands[0, i]), float(bands[1, i])) for i, n in enumerate(names)},
         ramp=tuple(zip(nodes, np.exp(logs[count:]).tolist(), strict=True)),
         median_error=float(np.median(fitted)),
-        left_out_error=float(np.median(left_out)) if left_out.size else None,
-        left_out_p90=float(np.quantile(left_out, 0.9)) if left_out.size else None)
+        left_out=tuple(left_out.tolist()))

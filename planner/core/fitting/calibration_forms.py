@@ -63,13 +63,23 @@ class Form:
 
 
 _LAUNCH = Parameter(name="launch_s", low=1e-8, high=2e-2, start=5e-6)
+_SERIAL = Parameter(name="serial_s", low=1e-10, high=1e-3, start=1e-7)
 _MEMORY = Parameter(name="memory", low=1e-3, high=SHARE_TOP, start=0.8)
+_CACHE = Parameter(name="cache_bytes", low=1e4, high=1e12, start=2e6)
+_SPILL = Parameter(name="spill", low=1e-3, high=1e6, start=1.0)
+"""Extra time of bytes beyond the cache, as a rate over the ceiling: large where there is no such extra."""
 _COMPUTE = Parameter(name="compute", low=1e-4, high=SHARE_TOP, start=0.6)
 
 
 def _gemm(p: Mapping[str, Array], x: Columns, ceilings: Ceilings) -> Array:
     curve = GemmCurve(launch=p["launch_s"], serial=p["serial_s"], memory=p["memory"], compute=p["compute"])
     return gemm_time(curve, work=x.work, traffic=x.traffic, tokens=x.tokens, inputs=x.inputs, peak=ceilings.peak,
+                     bandwidth=ceilings.bandwidth)
+
+
+def _gemv(p: Mapping[str, Array], x: Columns, ceilings: Ceilings) -> Array:
+    curve = GemmCurve(launch=p["launch_s"], serial=p["serial_s"], memory=p["memory"], compute=SHARE_TOP)
+    return gemm_time(curve, work=0.0, traffic=x.traffic, tokens=x.tokens, inputs=x.inputs, peak=ceilings.peak,
                      bandwidth=ceilings.bandwidth)
 
 
@@ -87,22 +97,24 @@ def _prompt(p: Mapping[str, Array], x: Columns, ceilings: Ceilings) -> Array:
 
 
 def _pointwise(p: Mapping[str, Array], x: Columns, ceilings: Ceilings) -> Array:
-    curve = PointwiseCurve(memory=p["memory"], layer_passes=1.0, logit_passes=1.0)
-    return np.asarray(p["launch_s"] + pointwise_time(curve, traffic=x.traffic, bandwidth=ceilings.bandwidth))
+    inner, outer = (PointwiseCurve(memory=p[name], layer_passes=1.0, logit_passes=1.0) for name in ("memory", "spill"))
+    beyond = np.maximum(x.traffic - p["cache_bytes"], 0.0)
+    return np.asarray(p["launch_s"] + pointwise_time(inner, traffic=x.traffic, bandwidth=ceilings.bandwidth)
+                      + pointwise_time(outer, traffic=beyond, bandwidth=ceilings.bandwidth))
 
 
 _DECODE_PARAMETERS = (_LAUNCH, Parameter(name="growth_s", low=1e-10, high=1e-3, start=1e-6),
                       Parameter(name="per_sequence_s", low=1e-10, high=1e-2, start=1e-7), _MEMORY, _COMPUTE)
 
 FORMS: Mapping[str, Form] = {f.name: f for f in (
+    Form(name="gemv", evaluate=_gemv, parameters=(_LAUNCH, _SERIAL, _MEMORY)),
     Form(name="gemm", evaluate=_gemm, ramps=True,
-         parameters=(_LAUNCH, Parameter(name="serial_s", low=1e-10, high=1e-3, start=1e-7), _MEMORY, _COMPUTE)),
+         parameters=(_LAUNCH, _SERIAL, _MEMORY, _COMPUTE)),
     Form(name="decode_attention", evaluate=_decode, parameters=_DECODE_PARAMETERS),
     Form(name="latent_attention", evaluate=_decode, parameters=_DECODE_PARAMETERS),
     Form(name="prompt_attention", evaluate=_prompt, parameters=(_LAUNCH, _MEMORY, _COMPUTE)),
-    Form(name="pointwise", evaluate=_pointwise, parameters=(_LAUNCH, _MEMORY)),
-    Form(name="sampling", evaluate=_pointwise, parameters=(_LAUNCH, _MEMORY)),
-    Form(name="all_reduce", evaluate=_pointwise, parameters=(_LAUNCH, _MEMORY)),
+    *(Form(name=name, evaluate=_pointwise, parameters=(_LAUNCH, _MEMORY, _CACHE, _SPILL))
+      for name in ("norm", "rotary", "activation", "residual", "sampling")),
 )}
 
 

@@ -28,6 +28,8 @@ class KernelPoint:
     """Median time [s]."""
     family: str = ""
     """Points of one family (a head geometry) are comparable with each other."""
+    resident: bool = False
+    """Its data may still lie in a cache, as activations do; the memory ceiling does not bound it."""
     io_traffic: float = 0.0
     """Queries and outputs beside the cache [byte]."""
     tokens: float = 1.0

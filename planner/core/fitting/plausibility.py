@@ -39,12 +39,13 @@ def plausibility(points: Sequence[KernelPoint], *, bandwidth: float, peaks: Mapp
     reasons: list[str | None] = []
     for p in points:
         peak = peaks.get(p.dtype)
-        moved, computed = (p.traffic + p.io_traffic) / bandwidth, p.work / peak if peak else 0.0
+        moved = 0.0 if p.resident else (p.traffic + p.io_traffic) / bandwidth
+        computed = p.work / peak if peak else 0.0
         if moved > p.seconds * _TIMER_SLACK:
             reasons.append("above_memory_ceiling")
         elif computed > p.seconds * _TIMER_SLACK:
             reasons.append("above_compute_ceiling")
-        elif 10 * (moved + computed) < launch and p.seconds < 2 * launch:
+        elif 0 < 10 * (moved + computed) < launch and p.seconds < 2 * launch:
             reasons.append("launch_floor")
         else:
             reasons.append(None)
