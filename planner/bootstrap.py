@@ -48,9 +48,16 @@ class Planner:
         """Return the plans."""
         from planner.catalog.loader import catalog_root  # noqa: PLC0415 - read when first needed
         from planner.catalog.profiles import ProfileCatalog  # noqa: PLC0415 - as above
+        from planner.services.calibrations import CalibratedProfiles  # noqa: PLC0415 - numpy takes 0.1 s to import
         from planner.services.plan.answer import PlanService  # noqa: PLC0415 - numpy takes 0.1 s to import
 
-        return PlanService(self.catalog, ProfileCatalog(catalog_root() / "profiles"))
+        return PlanService(self.catalog, CalibratedProfiles(ProfileCatalog(catalog_root() / "profiles"),
+                                                            self._calibration))
+
+    def _calibration(self, workspace: str, name: str) -> Mapping[str, object]:
+        """Return a stored calibration, its SKU under its catalogued name."""
+        document = self.catalog.entry("calibration", name, workspace).document
+        return {**document, "sku": self.catalog.sku(str(document["sku"]), workspace).id}
 
     @cached_property
     def labs(self) -> LabService:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 QUICK_SECONDS, FULL_SECONDS = 31.0, 165.0
 
 
-def command(  # noqa: PLR0917 - typer names every option
+def command(
     device: Annotated[str, typer.Option(help="auto, cpu, mps, cuda or cuda:<number>.")] = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="Under 40 seconds, fewer points.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Run real transformer steps against predictions.")] = False,
