@@ -19,6 +19,8 @@ class Workload:
     """Arrivals, open loop [1/s]."""
     context_tokens: float | None = None
     """Overrides the mean context a decode step sees [token]."""
+    batch: float | None = None
+    """Overrides the sequences a decode step advances [1]."""
     prefix_cache_hit: float = 0.0
     """Share of prompt tokens found in the prefix cache [1]."""
     input_cv: float = 0.0

@@ -43,6 +43,8 @@ class WorkloadQuestion(Question):
     concurrency: Annotated[float, Field(gt=0, le=1e7)] | None = None
     request_rate: Annotated[float, Field(gt=0, le=1e7, description="[1/s]")] | None = None
     context_tokens: Annotated[float, Field(ge=0, le=1e9, description="[token]")] | None = None
+    batch: Annotated[float, Field(ge=1, le=1e9, description="Sequences a decode step advances, in place of the one the "
+                                                            "load implies [1]")] | None = None
     prefix_cache_hit: Share = 0.0
     input_cv: Spread = 0.0
     output_cv: Spread = 0.0

@@ -21,6 +21,8 @@ class Indexer:
     heads: int
     head_dim: int
     top_k: int
+    pool: int = 1
+    """Neighbouring tokens whose keys are pooled into one before scoring [token]."""
     shared: bool = False
     """Reuses the selection of an earlier layer: no weights, no keys, no scoring."""
 
@@ -72,13 +74,17 @@ class LatentAttention:
             return ()
         q_in = self.hidden if self.q_lora_rank is None else self.q_lora_rank
         width = self.indexer.heads * self.indexer.head_dim
-        return (self._matrix("index_q", q_in, width, Shard.REPLICATED, "index_q"),
+        pooling = () if self.indexer.pool == 1 else (
+            self._matrix("index_pool", self.hidden, self.indexer.head_dim, Shard.REPLICATED, "index_k"),)
+        return (*pooling, self._matrix("index_q", q_in, width, Shard.REPLICATED, "index_q"),
                 self._matrix("index_k", self.hidden, self.indexer.head_dim, Shard.REPLICATED, "index_k"),
                 self._matrix("index_weights", self.hidden, self.indexer.heads, Shard.REPLICATED, "index_k"))
 
     def vectors(self) -> int:
         """Norms of the latents, and of the index keys with their bias [1]."""
-        index = 0 if self.indexer is None or self.indexer.shared else 2 * self.indexer.head_dim
+        index = 0
+        if self.indexer is not None and not self.indexer.shared:
+            index = (2 + (self.indexer.pool if self.indexer.pool > 1 else 0)) * self.indexer.head_dim
         return (self.q_lora_rank or 0) + self.kv_lora_rank + index
 
     def caches(self) -> tuple[KvCache, ...]:
@@ -88,7 +94,8 @@ class LatentAttention:
         latent = KvCache(heads=1, elements_per_head=self.kv_lora_rank + self.rope_head_dim, fp8_bytes_per_entry=packed)
         if self.indexer is None or self.indexer.shared:
             return (latent,)
-        return (latent, KvCache(heads=1, elements_per_head=0, fixed_bytes_per_token=self.indexer.head_dim + 4.0))
+        return (latent, KvCache(heads=1, elements_per_head=0, stride=float(self.indexer.pool),
+                                fixed_bytes_per_token=self.indexer.head_dim + 4.0))
 
     def state(self) -> State | None:
         """None: latent attention keeps no recurrent state."""

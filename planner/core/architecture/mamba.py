@@ -89,6 +89,8 @@ class Mamba2:
     """Width of the input where it is not ``hidden``."""
     conv_bias: bool = True
     projection_bias: bool = False
+    """Biases on the input projection."""
+    out_bias: bool = False
     norm: bool = True
     """A gated norm as wide as the heads before the output."""
     fp32_state: bool = False
@@ -111,7 +113,7 @@ class Mamba2:
         rows = [_matrix(name, width, outputs, Shard.COLUMN, units, "in_proj", outputs if self.projection_bias else 0)
                 for name, outputs, units in parts]
         return (*rows, _matrix("o", self.inner, self.hidden, Shard.ROW, self.heads, "o",
-                               self.hidden if self.projection_bias else 0))
+                               self.hidden if self.out_bias else 0))
 
     def vectors(self) -> int:
         """Convolution; A, D and dt bias per head; the gated norm [1]."""

@@ -8,8 +8,10 @@ from math import ceil
 import numpy as np
 
 from planner.core.execution.bound import BoundTable
-from planner.core.execution.step import prompt_step
+from planner.core.execution.step import prompt_parts, prompt_step
 from planner.core.execution.summary import StepSummary, summarise
+from planner.core.execution.totals import StepTotals, totals
+from planner.core.quantities.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +52,29 @@ def prompt_cost(bound: BoundTable, tokens: float, cached: float, budget: float) 
     seen = cached + (chunks - 1) / 2.0 * size
     cost = prompt_step(bound, np.asarray(size), np.asarray(seen))
     return PromptCost(tokens=tokens, chunks=chunks, summary=summarise(cost, float(chunks)))
+
+
+def prompt_totals(bound: BoundTable, tokens: Array, cached: Array, budget: Array) -> StepTotals:
+    """The totals of prompts over a grid.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings, without variants.
+    tokens : ndarray
+        Prompt tokens to compute [token].
+    cached : ndarray
+        Prompt tokens found in the prefix cache [token].
+    budget : ndarray
+        Tokens a step takes at most [token].
+
+    Returns
+    -------
+    StepTotals
+        As :func:`prompt_cost` gives for one point.
+    """
+    chunks = np.ones_like(tokens) if bound.curves is None else np.maximum(1.0, np.ceil(tokens / budget))
+    size = tokens / chunks
+    seen = cached + (chunks - 1) / 2.0 * size
+    parts, overhead = prompt_parts(bound, size, seen)
+    return totals(parts, overhead, bound.bandwidth, chunks)

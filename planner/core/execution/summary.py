@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from planner.core.execution.step import BOUNDS, StepCost
+from planner.core.execution.step import BOUNDS, Part, StepCost
+from planner.core.quantities.arrays import Array
 
 MEMORY, COMPUTE, COMMUNICATION, OVERHEAD = range(4)
 _LAUNCH_SHARE = 0.3
@@ -50,6 +52,41 @@ class StepSummary:
         return self.weights_bytes + self.cache_bytes + self.activation_bytes
 
 
+def classify(part: Part, bandwidth: Array) -> Array:
+    """What binds each operator of a part.
+
+    Parameters
+    ----------
+    part : Part
+        One group of operators, shape (op, *grid).
+    bandwidth : ndarray
+        β [byte/s].
+
+    Returns
+    -------
+    ndarray
+        Index into :data:`planner.core.execution.step.BOUNDS`, shape (op, *grid).
+
+    Notes
+    -----
+    An operator binds memory or compute by its roofline side; a collective binds communication; one that spends less than
+    three tenths of its time on its roofline part is launch overhead.
+    """
+    if part.flow is None:
+        link = part.link if part.link is not None else np.zeros_like(part.time)
+        return np.where(link > 0, COMMUNICATION, MEMORY)
+    peak = part.peak.reshape(part.peak.shape + (1,) * (part.time.ndim - part.peak.ndim))
+    return _kinds(part.time, part.flow.work, part.flow.traffic, np.asarray(False), peak, bandwidth)
+
+
+def _kinds(time: Array, work: Array, traffic: Array, linked: Any, peak: Array, bandwidth: Array) -> Any:  # noqa: ANN401
+    """Codes of what binds, from times and flows of the same shape."""
+    memory, compute = traffic / bandwidth, work / peak
+    kinds = np.where(compute >= memory, COMPUTE, MEMORY)
+    kinds = np.where(np.maximum(memory, compute) < _LAUNCH_SHARE * time, OVERHEAD, kinds)
+    return np.where(linked, COMMUNICATION, kinds)
+
+
 def summarise(cost: StepCost, repeats: float = 1.0) -> StepSummary:
     """A step as plain numbers, with the ceiling that binds it.
 
@@ -64,19 +101,9 @@ def summarise(cost: StepCost, repeats: float = 1.0) -> StepSummary:
     -------
     StepSummary
         Totals over executions and repeats.
-
-    Notes
-    -----
-    An operator binds memory or compute by its roofline side; a collective binds communication; one that spends less than
-    three tenths of its time on its roofline part is launch overhead.
     """
     times = cost.count * cost.time * repeats
-    memory, compute = cost.traffic / cost.bandwidth, cost.work / cost.peak
-    kinds = np.where(compute >= memory, COMPUTE, MEMORY)
-    linked = cost.link > 0
-    kinds = np.where(linked, COMMUNICATION, kinds)
-    launched = ~linked & (np.maximum(memory, compute) < _LAUNCH_SHARE * cost.time)
-    kinds = np.where(launched, OVERHEAD, kinds)
+    kinds = _kinds(cost.time, cost.work, cost.traffic, cost.link > 0, cost.peak, cost.bandwidth)
     overhead = float(cost.overhead) * repeats
     total = float(times.sum()) + overhead
     sums = np.bincount(kinds, weights=times, minlength=len(BOUNDS))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.core.fleet.offers import Commitment, Offer
-from planner.core.fleet.scenario import Candidate, Pool, Scenario
+from planner.core.fleet.scenario import Candidate, Scenario
 from planner.core.fleet.sizing import replicas
 from planner.core.quantities.arrays import Array
 
@@ -41,6 +41,8 @@ class Columns:
     periods: int
     marked: tuple[int, ...]
     """Pairs that need a used/unused variable: those of workloads with spares."""
+    extra: int = 0
+    """Variables appended by a decomposition."""
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
@@ -51,7 +53,7 @@ class Columns:
     @property
     def count(self) -> int:
         """All variables [1]."""
-        return sum(self.sizes)
+        return sum(self.sizes) + self.extra
 
     def replica(self, pair: int, moment: int) -> int:
         """Position of a replica count.
@@ -194,20 +196,3 @@ def _replaces(small: Pair, large: Pair, spare: int) -> bool:
     together = (large.slot // small.slot) * small.capacity
     return together >= large.capacity and (spare == 0 or small.capacity <= large.capacity)
 
-
-def unit_gpus(pools: tuple[Pool, ...], pair: Pair) -> int:
-    """GPUs per unit of the pool a pair runs on.
-
-    Parameters
-    ----------
-    pools : tuple of Pool
-        The scenario's pools.
-    pair : Pair
-        The pair.
-
-    Returns
-    -------
-    int
-        [1].
-    """
-    return pools[pair.pool].unit_gpus

@@ -84,11 +84,6 @@ class Offer(ABC):
         """on_demand, spot, owned, reserved or purchase."""
 
     @property
-    def pool(self) -> PoolKey:
-        """What replicas see: units with equal pools are interchangeable for them."""
-        return (self.sku, self.site, self.unit_gpus, self.join_units, self.availability, self.firm)
-
-    @property
     def running_total(self) -> float:
         """All running parts of one unit [USD/s]."""
         return sum(self.running.values())

@@ -60,6 +60,17 @@ class Rows:
         self.lower.append(lower)
         self.upper.append(upper)
 
+    def copy(self) -> Rows:
+        """The same rows, free to grow on their own.
+
+        Returns
+        -------
+        Rows
+            A copy.
+        """
+        return Rows(name=list(self.name), row=list(self.row), column=list(self.column), value=list(self.value),
+                    lower=list(self.lower), upper=list(self.upper))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
@@ -89,10 +100,29 @@ def program(scenario: Scenario) -> Program:
     Program
         Costs, bounds and named rows.
     """
-    place, rows = columns(scenario), Rows()
-    _demand_rows(scenario, place, rows)
-    _spare_rows(scenario, place, rows)
-    _pool_rows(scenario, place, rows)
+    asked = frame(scenario, columns(scenario))
+    _demand_rows(scenario, asked.columns, asked.rows)
+    _spare_rows(scenario, asked.columns, asked.rows)
+    _pool_rows(scenario, asked.columns, asked.rows)
+    return asked
+
+
+def frame(scenario: Scenario, place: Columns) -> Program:
+    """Costs, bounds and the rows on units alone: supply, lead time, power, racks, GPUs and money.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The question.
+    place : Columns
+        Positions of the variables.
+
+    Returns
+    -------
+    Program
+        Without rows on replicas and demand.
+    """
+    rows = Rows()
     _supply_rows(scenario, place, rows)
     _site_rows(scenario, place, rows)
     _money_rows(scenario, place, rows)
@@ -152,8 +182,25 @@ def _slack(lost: float) -> float:
     return 1e-9 * max(lost, 1.0)
 
 
-def _there(place: Columns, offer: Offer, moment: int, period: int) -> list[tuple[int, float]]:
-    """Columns whose sum is the units of an offer in a slice."""
+def there(place: Columns, offer: Offer, moment: int, period: int) -> list[tuple[int, float]]:
+    """Columns whose sum is the units of an offer in a slice.
+
+    Parameters
+    ----------
+    place : Columns
+        Positions of the variables.
+    offer : Offer
+        One of the scenario's offers.
+    moment : int
+        The slice.
+    period : int
+        Its period.
+
+    Returns
+    -------
+    list of tuple
+        (column, coefficient).
+    """
     for i, rental in enumerate(place.rentals):
         if rental is offer:
             return [(place.rental(i, moment), 1.0)]
@@ -169,7 +216,7 @@ def _pool_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
             continue
         for s, period in enumerate(scenario.moments.period):
             units = [(c, -float(pool.unit_gpus) * v) for offer in pool.offers
-                     for c, v in _there(place, offer, s, int(period))]
+                     for c, v in there(place, offer, s, int(period))]
             rows.add(STRUCTURE, [*((place.replica(i, s), float(p.slot)) for i, p in users), *units], upper=0.0)
 
 
@@ -188,7 +235,7 @@ def _supply_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
             elif offer.supply_per_period is not None:
                 rows.add(f"supply of {offer.id}", [(place.start(i, t), 1.0)], upper=float(offer.supply_per_period))
             if offer.supply_total is not None:
-                rows.add(f"supply of {offer.id}", _there(place, offer, 0, t), upper=float(offer.supply_total))
+                rows.add(f"supply of {offer.id}", there(place, offer, 0, t), upper=float(offer.supply_total))
 
 
 def _site_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
@@ -198,15 +245,15 @@ def _site_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
             if site.power_cap_w is not None:
                 rows.add(f"power of {site.id}", [(c, v * float(meter_power(offer.power_w, site.pue)) / site.power_cap_w)
                                                  for offer in local
-                                                 for c, v in _there(place, offer, s, int(period))], upper=1.0)
+                                                 for c, v in there(place, offer, s, int(period))], upper=1.0)
             if site.rack_cap is not None:
                 filled = [(c, v / offer.units_per_rack) for offer in local if offer.units_per_rack
-                          for c, v in _there(place, offer, s, int(period))]
+                          for c, v in there(place, offer, s, int(period))]
                 rows.add(f"racks of {site.id}", filled, upper=float(site.rack_cap))
     if scenario.limits.gpus is not None:
         for s, period in enumerate(scenario.moments.period):
             rows.add("max_gpus", [(c, v * offer.unit_gpus) for offer in scenario.offers
-                                  for c, v in _there(place, offer, s, int(period))], upper=float(scenario.limits.gpus))
+                                  for c, v in there(place, offer, s, int(period))], upper=float(scenario.limits.gpus))
 
 
 def _money_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:

@@ -12,6 +12,9 @@ from planner.core.fleet.power import Site
 from planner.core.fleet.sizing import slot
 from planner.core.quantities.arrays import require_fraction, require_non_negative, require_positive
 
+ANYWHERE = "any site"
+"""Site of a pool whose units at different sites are interchangeable."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
@@ -205,9 +208,19 @@ class Scenario:
         object.__setattr__(self, "moments", slices([w.demand for w in self.workloads], self.calendar, self.blocks))
         groups: dict[PoolKey, list[Offer]] = {}
         for offer in self.offers:
-            groups.setdefault(offer.pool, []).append(offer)
+            groups.setdefault(self._pool_key(offer), []).append(offer)
         pools = tuple(Pool(key=key, offers=tuple(offers)) for key, offers in groups.items())
         object.__setattr__(self, "pools", pools)
+
+    def _pool_key(self, offer: Offer) -> PoolKey:
+        """The offer's pool; equal units at different sites are one pool when no replica and no workload can tell.
+
+        They can when a workload is tied to sites or a replica spans several units.
+        """
+        tied = any(w.sites is not None for w in self.workloads)
+        spans = any(c.sku == offer.sku and c.gpus > offer.unit_gpus for c in self.candidates)
+        site = offer.site if tied or spans else ANYWHERE
+        return (offer.sku, site, offer.unit_gpus, offer.join_units, offer.availability, offer.firm)
 
     def _check_references(self) -> None:
         known_sites, known = {s.id for s in self.sites}, {w.id for w in self.workloads}

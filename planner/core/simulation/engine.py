@@ -20,7 +20,7 @@ from planner.core.simulation.settings import RankSettings
 class Replica:
     """One engine with data-parallel ranks or pipeline micro-batches that wait for one another at every step."""
 
-    __slots__ = ("clock", "feedback", "inbox", "passes", "poll", "ranks", "recorder", "settings")
+    __slots__ = ("clock", "feedback", "inbox", "looked", "passes", "poll", "ranks", "recorder", "settings")
 
     def __init__(self, settings: RankSettings, recorder: Recorder, *, groups: int = 1, queue: str = "fcfs") -> None:
         self.settings = settings
@@ -28,16 +28,16 @@ class Replica:
         self.ranks = [Rank(settings, recorder, PriorityQueue() if queue == "priority" else deque())
                       for _ in range(groups)]
         self.inbox: deque[Job] = deque()
-        self.clock = 0.0
+        self.clock = self.looked = 0.0
         self.feedback: Callable[[Job, float], None] | None = None
         """Called with every finished request of a closed loop on this replica alone."""
         self.passes = 0
         self.poll = settings.poll_steps
 
-    def _deliver(self, now: float) -> None:
-        """Hand requests that have arrived to the least loaded rank; refuse what can never fit."""
+    def _deliver(self, seen: float, now: float) -> None:
+        """Hand requests that had arrived at the last look to the least loaded rank; refuse what can never fit."""
         inbox, recorder = self.inbox, self.recorder
-        while inbox and inbox[0].ready <= now:
+        while inbox and inbox[0].ready <= seen:
             job = inbox.popleft()
             s = self.settings
             if s.blocks_for(job.input + job.output, job.input + job.output) > s.blocks:
@@ -50,7 +50,10 @@ class Replica:
             rank.waiting.append(job)
 
     def _lockstep(self) -> tuple[float, float, int, bool]:
-        """Time, slope and number of steps that all ranks can take together; whether an arrival could start."""
+        """Time, slope and number of steps that all ranks can take together; whether an arrival matters.
+
+        With several ranks it always does, because it is dealt out by the loads of that moment.
+        """
         ranks = self.ranks
         time = ranks[0].plan()
         if len(ranks) == 1:
@@ -62,7 +65,7 @@ class Replica:
         for rank, own in zip(ranks, times, strict=True):
             if rank.slope > slope:
                 limit = min(limit, int((time - own) / (rank.slope - slope)) + 1)
-        return time, slope, limit, any(rank.open() for rank in ranks)
+        return time, slope, limit, True
 
     def run(self, until: float = math.inf) -> None:
         """Advance to ``until``, or until there is nothing to do, or the recorder has what it wants.
@@ -75,9 +78,8 @@ class Replica:
         inbox, recorder = self.inbox, self.recorder
         while self.clock < until and not recorder.done:
             now = self.clock
-            if inbox and inbox[0].ready <= now and (self.poll == 1 or not self.passes % self.poll
-                                                                    or self._empty()):
-                self._deliver(now)
+            if inbox and inbox[0].ready <= now:
+                self._deliver(now if self.poll == 1 or self._empty() else self.looked, now)
             time, slope, steps, can_start = self._lockstep()
             if time == 0.0:
                 if not inbox or inbox[0].ready >= until:
@@ -127,6 +129,10 @@ class Replica:
         if finished != recorder.measured or waiting:
             recorder.sample(end, waiting, batch, occupied)
         self.clock = end
+        if self.poll > 1:
+            seen = steps - (self.passes + steps) % self.poll
+            if seen >= 0:
+                self.looked = now + seen * time + slope * seen * (seen - 1) / 2.0
         self.passes += steps
         if self.feedback is not None and recorder.on_finish:
             answered, recorder.on_finish = recorder.on_finish, []

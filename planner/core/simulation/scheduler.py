@@ -41,8 +41,9 @@ class Rank:
         self.limit = NEVER
 
     def open(self) -> bool:
-        """Whether a new arrival could start at once."""
-        return not self.waiting and len(self.running) < self.settings.max_seqs
+        """Whether a new arrival could start at once: with priorities it may overtake those that wait."""
+        free_seat = len(self.running) < self.settings.max_seqs
+        return free_seat and (not self.waiting or isinstance(self.waiting, PriorityQueue))
 
     def plan(self) -> float:
         """Time of the next step; sets how many such steps may run together and their slope."""
@@ -58,7 +59,10 @@ class Rank:
             tokens, pairs = self._fill(self.free - grow, admit=admit)
             if tokens:
                 return self._prompt_step(tokens, pairs)
-        return self._decode_steps()
+        time = self._decode_steps()
+        if preempted:
+            self.limit = min(self.limit, 1)
+        return time
 
     def _prompt_step(self, tokens: int, pairs: float) -> float:
         s = self.settings

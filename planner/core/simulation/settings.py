@@ -102,7 +102,8 @@ def rank_settings(table: StepTable, policy: SchedulerPolicy, limits: ServingLimi
     if blocks < 1 or budget < 1:
         raise InvalidQuantity(f"A replica needs room for one cache block and one token a step, got {blocks} blocks "
                               f"and {budget} tokens.", pointer="kv_capacity_tokens")
-    tokens = np.arange(int(query * seqs) + budget + 2, dtype=np.float64)
+    longest = budget if policy.chunking is Chunking.CHUNKED else max(budget, int(table.nodes[-1]))
+    tokens = np.arange(int(query * seqs) + longest + 2, dtype=np.float64)
     base, _ = table.base_on_grid(tokens)
     spans = list(zip(table.windows.tolist(), table.per_context_token.reshape(table.windows.size).tolist(),
                      strict=True))

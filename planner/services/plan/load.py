@@ -44,6 +44,8 @@ def load_of(configuration: Configuration, deployment: Deployment, workload: Work
     """The load on a deployment."""
     context = mean_context(workload)
     steady = solve(configuration, deployment, workload, fit) if fit.fits else None
+    if workload.batch is not None:
+        return Load(batch=workload.batch, context=context, steady=steady)
     if steady is not None and (configuration.resolved.profile is not None or workload.concurrency is None):
         return Load(batch=max(float(steady.batch), 1.0), context=context, steady=steady)
     asked = workload.concurrency or 1.0

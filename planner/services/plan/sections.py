@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from planner.core.execution.crossover import (
     batch_critical,
     batch_critical_effective,
@@ -15,6 +17,7 @@ from planner.core.execution.prompt import PromptCost
 from planner.core.execution.summary import StepSummary
 from planner.core.memory.fit import MemoryFit
 from planner.core.precision import weight_format
+from planner.core.quantities.arrays import Numeric
 from planner.core.serving.steady_state import SteadyState
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
@@ -72,15 +75,15 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
         "batch_critical": batch_critical(ideal), "batch_critical_effective": batch_critical_effective(configuration.bound),
         "batch_critical_step": None if configuration.table.coarse else batch_critical_step(ideal, load.context),
         "batch_crossover": batch_crossover(ideal, load.context),
-        "batch_crossover_simple": _simple_crossover(configuration, load.context),
+        "batch_crossover_simple": simple_crossover(configuration, load.context),
         "operators": _operators(summary),
     }
 
 
-def _simple_crossover(configuration: Configuration, context: float) -> float | None:
-    """s·P/KV with all parameters, as the texts write it."""
+def simple_crossover(configuration: Configuration, context: Numeric) -> Any:  # noqa: ANN401 - a number for a number
+    """s·P/KV with all parameters, as the texts write it; None where nothing is cached."""
     each = configuration.footprint.bytes_per_sequence(context)
-    if not each:
+    if not np.any(each):
         return None
     size = weight_format(configuration.weights).bytes_per_element
     return configuration.parameters * size / (each * configuration.layout.tensor * configuration.layout.pipeline)

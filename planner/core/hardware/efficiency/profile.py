@@ -78,7 +78,7 @@ class EfficiencyProfile:
         """
         return _nearest(self.gemm, fmt, weight_only=weight_only, table="gemm")
 
-    def moe_curve(self, fmt: str, *, weight_only: bool = False) -> MoeCurve:
+    def moe_curve(self, fmt: str, *, weight_only: bool = False, spread: bool = False) -> MoeCurve:
         """The curve of a weight format's grouped expert kernels, or of the nearest format that has one.
 
         Parameters
@@ -87,12 +87,16 @@ class EfficiencyProfile:
             Weight format of the experts.
         weight_only : bool
             The chip lacks the format's unit and widens weights to 16 bit.
+        spread : bool
+            Experts are spread over ranks; engines may pick another kernel then (``format:ep``).
 
         Returns
         -------
         MoeCurve
             Fitted parameters.
         """
+        if spread and f"{fmt}:ep" in self.moe:
+            return self.moe[f"{fmt}:ep"]
         return _nearest(self.moe, fmt, weight_only=weight_only, table="moe")
 
     def decode_curve(self, kind: str, cache: str = "bf16") -> DecodeCurve:

@@ -1,0 +1,165 @@
+"""Which parameters each operator class is fitted with, between which bounds, and how they turn features into time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.fitting.measurement import KernelTable
+from planner.core.hardware.efficiency.attention import (
+    DecodeCurve,
+    PromptCurve,
+    decode_attention_time,
+    prompt_attention_time,
+)
+from planner.core.hardware.efficiency.collective import (
+    AllReduceCurve,
+    AllToAllCurve,
+    GatherCurve,
+    all_reduce_time,
+    all_to_all_time,
+    gather_time,
+)
+from planner.core.hardware.efficiency.gemm import GemmCurve, gemm_time
+from planner.core.hardware.efficiency.knee import knee
+from planner.core.hardware.efficiency.linear import RecurrentCurve, recurrent_decode_time, recurrent_prompt_time
+from planner.core.hardware.efficiency.moe import MoeCurve, moe_time
+from planner.core.quantities.arrays import Array
+
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One fitted number: its usual value, its bounds, and how wide the prior around the usual value is."""
+
+    name: str
+    usual: float
+    low: float
+    high: float
+    prior: float = 2.0
+    """Standard deviation of the prior on ln(value/usual) [1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A parametric kernel time."""
+
+    operator: str
+    parameters: tuple[Parameter, ...]
+    predict: Callable[[Values, KernelTable], Array]
+
+
+US = 1e-6  # [s] bounds below are in microseconds because launch costs are
+# Shares are bounded at 0.95: above it a table re-used cached operands (isolated kernels repeat on the same inputs).
+_SHARE = 0.95
+
+
+def _share(name: str, usual: float, low: float = 0.05, prior: float = 2.0) -> Parameter:
+    return Parameter(name=name, usual=usual, low=low, high=_SHARE, prior=prior)
+
+
+def _time(name: str, usual: float, low: float, high: float, prior: float = 2.0) -> Parameter:
+    return Parameter(name=name, usual=usual * US, low=low * US, high=high * US, prior=prior)
+
+
+def _gemm(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    return gemm_time(GemmCurve(**values), work=f["work"], traffic=f["traffic"], tokens=f["tokens"], inputs=f["inputs"],
+                     peak=table.peak, bandwidth=table.bandwidth)
+
+
+def _moe(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    return moe_time(MoeCurve(**values), work=f["work"], weight_traffic=f["weight_traffic"],
+                    stream_traffic=f["stream_traffic"], distinct=f["distinct"], local_experts=f["local_experts"],
+                    gathered_traffic=f["gathered_traffic"], peak=table.peak, bandwidth=table.bandwidth)
+
+
+def _decode(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    return decode_attention_time(DecodeCurve(**values), work=f["work"], cache_traffic=f["cache_traffic"],
+                                 io_traffic=f["io_traffic"], context=f["context"], batch=f["batch"], peak=table.peak,
+                                 bandwidth=table.bandwidth)
+
+
+def _prompt(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    return prompt_attention_time(PromptCurve(**values), work=f["work"], traffic=f["traffic"], peak=table.peak,
+                                 bandwidth=table.bandwidth)
+
+
+def _latent_block(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    projections = knee(f["weight_traffic"] / (values["block_memory"] * table.bandwidth),
+                       f["block_work"] / (values["block_compute"] * f["block_peak"]))
+    attention = _decode({k: v for k, v in values.items() if not k.startswith("block_")}, table)
+    return np.asarray(projections + attention)
+
+
+def _all_reduce(values: Values, table: KernelTable) -> Array:
+    return all_reduce_time(AllReduceCurve(**values), message=table.features["message"], ranks=table.features["ranks"],
+                           link_rate=table.link_rate)
+
+
+def _gather(values: Values, table: KernelTable) -> Array:
+    return gather_time(GatherCurve(**values), total=table.features["message"], ranks=table.features["ranks"],
+                       link_rate=table.link_rate)
+
+
+def _all_to_all(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    return all_to_all_time(AllToAllCurve(**values), volume=f["volume"], tokens=f["tokens"], ranks=f["ranks"],
+                           link_rate=table.link_rate)
+
+
+_UNUSED_PROMPT = {"prompt_launch": 0.0, "scan": 0.0, "prompt_memory": 1.0, "compute": 1.0}
+_UNUSED_DECODE = {"launch": 0.0, "memory": 1.0}
+
+
+def _recurrent_decode(values: Values, table: KernelTable) -> Array:
+    curve = RecurrentCurve(**values, **_UNUSED_PROMPT)
+    return recurrent_decode_time(curve, traffic=table.features["traffic"], bandwidth=table.bandwidth)
+
+
+def _recurrent_prompt(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    curve = RecurrentCurve(**values, **_UNUSED_DECODE)
+    return recurrent_prompt_time(curve, work=f["work"], traffic=f["traffic"], longest=f["longest"], peak=table.peak,
+                                 bandwidth=table.bandwidth)
+
+
+_DECODE = (_time("launch", 11, 1, 60), _time("growth", 0.6, 0.001, 6), _share("memory", 0.86),
+           _share("compute", 0.5, prior=0.7))
+FORMS: Mapping[str, Form] = {form.operator: form for form in (
+    Form(operator="gemm", predict=_gemm, parameters=(
+        _time("launch", 4, 0.3, 20), _time("serial", 0.6, 0.01, 5), _share("memory", 0.9),
+        _share("compute", 0.65, prior=0.5), Parameter(name="quantise", usual=2.0, low=1e-3, high=15))),
+    Form(operator="moe", predict=_moe, parameters=(
+        _time("launch", 25, 2, 150), _time("per_local_expert", 0.02, 1e-4, 0.6), _time("per_active_expert", 0.1, 1e-3, 1),
+        _share("memory", 0.85), _share("compute", 0.5), _share("streaming", 0.45),
+        Parameter(name="gathered", usual=0.7, low=0.1, high=20))),
+    Form(operator="decode", predict=_decode, parameters=(*_DECODE, _time("per_sequence", 0.01, 1e-4, 0.5))),
+    Form(operator="mla_decode", predict=_decode, parameters=(*_DECODE, _time("per_sequence", 0.01, 1e-4, 0.5))),
+    Form(operator="mla_block", predict=_latent_block, parameters=(
+        *_DECODE, _time("per_sequence", 0.01, 1e-4, 0.5), _share("block_memory", 0.6, low=0.2),
+        _share("block_compute", 0.4))),
+    Form(operator="prompt", predict=_prompt, parameters=(
+        _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
+    Form(operator="mla_prompt", predict=_prompt, parameters=(
+        _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
+    Form(operator="all_reduce", predict=_all_reduce, parameters=(
+        _time("one_shot", 4, 0.5, 60), _time("two_shot", 10, 1, 120), _time("per_doubling", 0.3, 1e-3, 15),
+        _share("link", 0.6))),
+    Form(operator="gather", predict=_gather, parameters=(
+        _time("launch", 4, 0.3, 30), _time("per_doubling", 2.7, 0.01, 12), _share("link", 0.5))),
+    Form(operator="all_to_all", predict=_all_to_all, parameters=(
+        _time("launch", 15, 1, 120), _share("link", 0.5), _time("per_token", 0.01, 1e-5, 0.3))),
+    Form(operator="recurrent_decode", predict=_recurrent_decode, parameters=(
+        _time("launch", 4, 0.5, 30), _share("memory", 0.85))),
+    Form(operator="recurrent_prompt", predict=_recurrent_prompt, parameters=(
+        _time("prompt_launch", 15, 1, 100), _time("scan", 1.2, 0.01, 8), _share("prompt_memory", 0.4, low=0.01),
+        _share("compute", 0.4))),
+)}

@@ -1,0 +1,133 @@
+"""One slice on its own: the cheapest replicas and units for its load when every unit has a price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.core.fleet.calendar import Calendar
+from planner.core.fleet.demand import Demand
+from planner.core.fleet.offers import Rental
+from planner.core.fleet.power import Site
+from planner.core.fleet.program import Program, program
+from planner.core.fleet.readout import whole
+from planner.core.fleet.scenario import Limits, Pool, Scenario
+from planner.core.fleet.solver import solve
+from planner.core.quantities.arrays import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A way to carry one slice: units per pool, API shares, and the replicas they are for."""
+
+    moment: int
+    units: Array
+    """(pool,) [1]."""
+    shares: Array
+    """(api,) [1]."""
+    replicas: Mapping[tuple[str, int], int]
+
+    @property
+    def key(self) -> tuple[float, ...]:
+        """What tells two patterns of a slice apart."""
+        return (self.moment, *self.units.tolist(), *np.round(self.shares, 9).tolist())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceProgram:
+    """The programme of one slice, ready to be priced again and again."""
+
+    moment: int
+    asked: Program
+    apis: tuple[int, ...]
+    """Indices of the scenario's APIs that serve a workload with load in this slice."""
+
+    def cheapest(self, unit_prices: Array, share_prices: Array, *, gap: float, time_limit_s: float,
+                 at_most: Array | None = None) -> tuple[Pattern | None, float]:
+        """The cheapest pattern at these prices, and a bound no pattern is below.
+
+        Parameters
+        ----------
+        unit_prices : ndarray
+            (pool,) [USD] per unit.
+        share_prices : ndarray
+            (api,) [USD] for all requests of the slice.
+        gap : float
+            Relative gap to stop at [1].
+        time_limit_s : float
+            [s]; an unfinished slice still gives a pattern and a valid bound.
+        at_most : ndarray, optional
+            (pool,) units not to exceed [1].
+
+        Returns
+        -------
+        tuple
+            The pattern (None when none was found) and the bound [USD].
+        """
+        place = self.asked.columns
+        cost = np.zeros(place.count)
+        for i, _ in enumerate(place.rentals):
+            cost[place.rental(i, 0)] = unit_prices[i]
+        for i, api in enumerate(self.apis):
+            cost[place.api(i, 0)] = share_prices[api]
+        asked = self.asked
+        if at_most is not None:
+            upper = asked.upper.copy()
+            upper[place.rental(0, 0):place.rental(0, 0) + at_most.size] = at_most
+            asked = replace(asked, upper=upper)
+        answer = solve(asked, cost, gap=gap, time_limit_s=time_limit_s)
+        bound = -np.inf if answer.mip_dual_bound is None else float(answer.mip_dual_bound)
+        if answer.x is None:
+            return None, bound
+        return self._pattern(np.asarray(answer.x), unit_prices.size, share_prices.size), bound
+
+    def _pattern(self, x: Array, pools: int, apis: int) -> Pattern:
+        place = self.asked.columns
+        replicas = {(pair.candidate.id, pair.pool): round(float(x[place.replica(i, 0)]))
+                    for i, pair in enumerate(place.pairs)}
+        shares = np.zeros(apis)
+        for i, api in enumerate(self.apis):
+            shares[api] = np.clip(round(float(x[place.api(i, 0)]), 9), 0.0, 1.0)
+        return Pattern(moment=self.moment, units=whole(x, place.rental(0, 0), pools).astype(np.float64), shares=shares,
+                       replicas={k: n for k, n in replicas.items() if n})
+
+
+def slice_programs(scenario: Scenario) -> list[SliceProgram]:
+    """The programme of every slice: its loads, one priced rental per pool, and only limits that hold within a slice.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The whole question.
+
+    Returns
+    -------
+    list of SliceProgram
+        In slice order.
+    """
+    offers = tuple(Rental(id=str(i), sku=p.key[0], site=p.key[1], unit_gpus=p.key[2], join_units=p.key[3],
+                          availability=p.key[4], firm=p.key[5], supply_total=_supply(p))
+                   for i, p in enumerate(scenario.pools))
+    sites = tuple(Site(id=name) for name in dict.fromkeys(p.site for p in scenario.pools))
+    found = []
+    for moment in range(scenario.moments.period.size):
+        peaks = scenario.moments.peak[:, moment]
+        loads = tuple(replace(w, demand=Demand(hourly=np.array([peak])))
+                      for w, peak in zip(scenario.workloads, peaks, strict=True) if peak > 0)
+        if not loads:
+            loads = (replace(scenario.workloads[0], demand=Demand(hourly=np.array([1e-9]))),)
+        names = {w.id for w in loads}
+        apis = tuple(i for i, api in enumerate(scenario.apis) if api.workload in names)
+        part = Scenario(calendar=Calendar(periods=1), workloads=loads, offers=offers, sites=sites,
+                        candidates=tuple(c for c in scenario.candidates if c.workload in names),
+                        apis=tuple(scenario.apis[i] for i in apis), limits=Limits(gpus=scenario.limits.gpus))
+        found.append(SliceProgram(moment=moment, asked=program(part), apis=apis))
+    return found
+
+
+def _supply(pool: Pool) -> int | None:
+    """Units of a pool there can ever be at once; None when an offer has no end."""
+    ends = [o.supply_total for o in pool.offers]
+    return None if None in ends else sum(end for end in ends if end is not None)

@@ -1,0 +1,1 @@
+"""Sweeps: one plan question over axes, answered in columns."""
