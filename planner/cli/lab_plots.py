@@ -37,12 +37,13 @@ def roofline_svg(answer: Answer, path: str) -> None:
     low, high = min(0.1, intensity, *ridges) / 2, max(intensity, *ridges) * 3
     x = np.geomspace(low, high, 200)
     axes = _axes(7, 4.5)
-    for row in answer["boundaries"]:
+    for index, row in enumerate(answer["boundaries"]):
         y = np.minimum(peak, row["bandwidth_bytes_per_s"] * x)
         own = row["boundary"] == here
         axes.loglog(x, y, color=_ROOF, linewidth=2 if own else 0.8, linestyle="--" if row["estimate"] else "-",
                     alpha=1 if own else 0.5)
-        axes.annotate(row["boundary"], (x[0], y[0]), fontsize=8, va="bottom")
+        at = 12 * index  # neighbours with like rates must not write over each other
+        axes.annotate(row["boundary"], (x[at], y[at]), fontsize=8, va="bottom", ha="right")
     color = _COMPUTE if answer["bound"] == "compute" else _MEMORY
     axes.loglog([intensity], [answer["attainable_flop_per_s"]], "o", color=color)
     axes.set_xlabel("intensity [FLOP/byte]")
