@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from planner.services.jobs import JobService
     from planner.services.labs import LabService
     from planner.services.plan.answer import PlanService
+    from planner.services.sweep.service import SweepService
     from planner.services.supervision import Supervisor
     from planner.services.worker import Handler
+    from planner.services.workspaces import WorkspaceService
     from planner.storage.unit_of_work import SqlStore
 
 
@@ -69,9 +71,23 @@ class Planner:
         return LabService(self.catalog, ProfileCatalog(catalog_root() / "profiles"))
 
     @cached_property
+    def sweeps(self) -> SweepService:
+        """Return the sweeps."""
+        from planner.services.sweep.service import SweepService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return SweepService(self.plans)
+
+    @cached_property
     def resources(self) -> ResourceService:
         """Return the stored entries."""
         return ResourceService(self.store, self.catalog)
+
+    @cached_property
+    def workspaces(self) -> WorkspaceService:
+        """Return export and import of a workspace."""
+        from planner.services.workspaces import WorkspaceService  # noqa: PLC0415 - read when first needed
+
+        return WorkspaceService(self.store, self.catalog)
 
     @cached_property
     def jobs(self) -> JobService:
@@ -90,7 +106,9 @@ class Planner:
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
         """Return what workers run, by kind of job."""
-        return {}
+        from planner.services.sweep.job import handler  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return {"sweep": handler(lambda: self.sweeps)}
 
     def supervisor(self, processes: int = 1) -> Supervisor:
         """Return worker processes over the same database, not yet started."""

@@ -16,7 +16,7 @@ from planner.api.answer_cache import AnswerCache
 from planner.api.gate import Gate
 from planner.api.metrics import Metrics
 from planner.api.problems import add_handlers
-from planner.api.routers import jobs, labs, plan, resources, service
+from planner.api.routers import jobs, labs, plan, resources, service, sweep, workspace
 from planner.bootstrap import Planner
 from planner.locations import static_folder
 from planner.schemas.problems import Problem
@@ -25,7 +25,8 @@ TITLE = "LLM serving capacity planner"
 DESCRIPTION = ("What limits a model on a GPU, how many GPUs a demand needs, and why. SI units, named by each field's "
                "suffix; every refusal is application/problem+json.")
 
-ROUTERS: tuple[APIRouter, ...] = (service.router, plan.router, labs.router, *resources.ROUTERS, jobs.router)
+ROUTERS: tuple[APIRouter, ...] = (service.router, plan.router, sweep.router, labs.router, *resources.ROUTERS, workspace.router,
+                                  jobs.router)
 """Every router of the service, in the order of the reference page."""
 
 

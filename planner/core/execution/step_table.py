@@ -79,7 +79,7 @@ class StepTable:
             base(n) [s] and d base / d n [s/token], shape (*grid). Linear between nodes and, unlike ``time``, beyond
             the last one.
         """
-        grid = np.broadcast_shapes(tokens.shape, self.base.shape[1:])
+        grid = np.broadcast_shapes(np.shape(tokens), self.base.shape[1:])
         column = np.arange(self.base[0].size).reshape(self.base.shape[1:])
         flat = self.base.reshape(self.base.shape[0], -1)
         n = np.broadcast_to(tokens, grid)

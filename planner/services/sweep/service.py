@@ -18,7 +18,7 @@ from planner.services.plan.question import PlanQuestion
 from planner.services.plan.reading import place, question_of
 from planner.services.sweep.axes import Axis
 from planner.services.sweep.grid import Grid
-from planner.services.sweep.metrics import LABELS, METRICS
+from planner.services.sweep.metrics import METRICS
 
 CHUNK = 131_072
 """Points evaluated at once: a column of doubles is one MiB [1]."""
@@ -142,13 +142,3 @@ def _chunks(loads: list[Axis], shape: tuple[int, ...]) -> Iterator[tuple[tuple[s
 def _copied(base: Mapping[str, Any]) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, dict) and name not in {"model", "sku"} else value
             for name, value in base.items()}
-
-
-def labelled(name: str, column: Array) -> list[Any]:
-    """A column as JSON values: words for codes, booleans for flags, null for NaN."""
-    if name in LABELS:
-        words = LABELS[name]
-        return [None if v != v else words[int(v)] for v in column.tolist()]  # noqa: PLR0124 - NaN is unequal to itself
-    if name in {"fit.fits", "serving.saturated"}:
-        return [None if v != v else bool(v) for v in column.tolist()]  # noqa: PLR0124 - as above
-    return [None if v != v or v in (float("inf"), float("-inf")) else v for v in column.tolist()]  # noqa: PLR0124 - as above

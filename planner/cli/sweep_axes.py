@@ -1,0 +1,40 @@
+"""Axes as people type them: NAME=a,b,c or NAME=first:last:count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.core.errors import InvalidQuantity
+from planner.services.plan.reading import SHORT
+from planner.services.sweep.axes import CONTINUOUS
+
+
+def axes_of(texts: list[str]) -> dict[str, list[Any]]:
+    """Return the axes of the command line by their dotted fields."""
+    found: dict[str, list[Any]] = {}
+    for text in texts:
+        name, _, listed = text.partition("=")
+        if not listed:
+            raise InvalidQuantity(f"--axis {text!r} has no values.", hint="Write NAME=a,b,c or NAME=first:last:count.")
+        path = SHORT[name][0] if name in SHORT else name
+        found[path] = _spread(listed, name) if listed.count(":") == 2 else [_value(v, name, path) for v in listed.split(",")]
+    return found
+
+
+def _value(text: str, name: str, path: str) -> Any:  # noqa: ANN401 - a number or a word
+    if name in SHORT:
+        return SHORT[name][1](text, name)
+    if path in CONTINUOUS:
+        return float(text)
+    return int(text) if text.isdigit() else text
+
+
+def _spread(text: str, name: str) -> list[float]:
+    """Return geometrically spaced numbers, rounded to whole ones where they are large."""
+    import numpy as np
+
+    first, last, count = (float(part) for part in text.split(":"))
+    if not (first > 0 and last > 0 and count >= 1):
+        raise InvalidQuantity(f"--axis {name}={text}: first, last and count must be above zero.")
+    spaced = np.geomspace(first, last, int(count))
+    return sorted({float(round(v)) if v >= 10 else float(v) for v in spaced})

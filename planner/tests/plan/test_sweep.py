@@ -1,0 +1,109 @@
+"""A sweep is the plan, point by point, within rounding and whatever the chunks."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.bootstrap import Planner
+from planner.config import settings
+from planner.core.errors import InvalidQuantity
+from planner.services.plan.reading import place, question_of
+from planner.services.sweep import service as sweeping
+from planner.services.sweep.axes import read_axes
+from planner.services.sweep.metrics import LABELS, METRICS
+from planner.services.sweep.output import as_document, values
+
+PLANNER = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nonexistent/none.sqlite3"}))
+
+
+def at(answer: dict[str, Any], path: str) -> Any:
+    here: Any = answer
+    for step in path.split("."):
+        if here is None:
+            return None
+        here = here[step]
+    return here
+
+
+CASES = [
+    ({"model": "llama-3.1-8b", "sku": "h100", "deployment": {"tensor_parallel": 2}},
+     {"workload.concurrency": [1, 17, 300], "workload.input_tokens": [100.0, 9000.0]}),
+    ({"model": "llama-3.1-70b", "sku": "h100", "calibration": "ideal"},
+     {"sku": ["h100", "mi300x"], "deployment.weights": ["bf16", "fp8"], "workload.concurrency": [3, 64]}),
+    ({"model": "llama-3.1-70b", "sku": "h200"},
+     {"workload.output_tokens": [10.0, 2000.0], "deployment.memory_utilization": [0.2, 0.9]}),
+    ({"model": "mixtral-8x7b-v0.1", "sku": "h100", "deployment": {"tensor_parallel": 4}},
+     {"workload.request_rate": [0.5, 4.0, 1e4], "workload.output_cv": [0.0, 0.7]}),
+    ({"model": "gemma-3-27b-it", "sku": "b200", "deployment": {"tensor_parallel": 1}},
+     {"workload.context_tokens": [500.0, 60000.0], "workload.batch": [1.0, 9.5]}),
+    ({"model": "deepseek-v3", "sku": "h200", "deployment": {"tensor_parallel": 8, "expert_parallel": 8}},
+     {"workload.concurrency": [8, 256], "workload.prefix_cache_hit": [0.0, 0.5]}),
+]
+
+
+@pytest.mark.parametrize(("base", "axes"), CASES)
+def test_equals_the_plan(base, axes) -> None:  # noqa: ANN001
+    names = [name for name in METRICS if not name.startswith("cost.")]
+    columns = PLANNER.sweeps.columns(base, read_axes(axes, 10**6), names)
+    shown = as_document(columns)["metrics"]
+    for index, point in enumerate(itertools.product(*axes.values())):
+        document = {k: dict(v) if isinstance(v, dict) else v for k, v in base.items()}
+        for path, value in zip(axes, point, strict=True):
+            place(document, path, value)
+        answer = PLANNER.plans.answer(question_of(document))
+        for name in names:
+            wanted, found = at(answer, name), shown[name][index]
+            if isinstance(wanted, float | int) and not isinstance(wanted, bool):
+                assert found == pytest.approx(wanted, rel=1e-12), (name, point)
+            else:
+                assert found == wanted, (name, point)
+
+
+def test_chunks_never_change_a_bit(monkeypatch) -> None:  # noqa: ANN001
+    base = {"model": "mixtral-8x7b-v0.1", "sku": "h100", "deployment": {"tensor_parallel": 2}}
+    axes = read_axes({"workload.concurrency": np.geomspace(1, 500, 23).tolist(),
+                      "workload.input_tokens": np.geomspace(10, 20000, 11).tolist()}, 10**6)
+    names = [name for name in METRICS if not name.startswith("cost.")]
+    whole = PLANNER.sweeps.columns(base, axes, names)
+    monkeypatch.setattr(sweeping, "CHUNK", 11)
+    parts = PLANNER.sweeps.columns(base, axes, names)
+    for name in names:
+        assert np.array_equal(whole.metrics[name], parts.metrics[name], equal_nan=True), name
+
+
+def test_a_refused_configuration_names_its_reason_and_leaves_nan() -> None:
+    columns = PLANNER.sweeps.columns({"model": "llama-3.1-8b", "sku": "h100"},
+                                     read_axes({"sku": ["a100", "h100"], "deployment.weights": ["fp8"]}, 100),
+                                     ["decode.step_time_s"])
+    assert len(columns.refused) == 1
+    assert columns.refused[0]["code"] == "missing_fact"
+    assert np.isnan(columns.metrics["decode.step_time_s"][0])
+    assert values("decode.step_time_s", columns.metrics["decode.step_time_s"])[0] is None
+
+
+def test_the_product_is_checked_before_anything_is_made() -> None:
+    axes = {"workload.concurrency": list(range(1, 2001)), "workload.input_tokens": list(range(1, 2001))}
+    with pytest.raises(InvalidQuantity, match="4,000,000 points"):
+        read_axes(axes, 10**6)
+
+
+@pytest.mark.parametrize("axes", [{"workload.colour": [1]}, {"workload.concurrency": []},
+                                  {"workload.concurrency": ["many"]}, {"workload.concurrency": [-1]},
+                                  {"workload.concurrency": [float("nan")]}])
+def test_nonsense_axes_are_refused(axes) -> None:  # noqa: ANN001
+    with pytest.raises(InvalidQuantity):
+        read_axes(axes, 10**6)
+
+
+def test_an_unknown_metric_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InvalidQuantity) as refusal:
+        PLANNER.sweeps.columns({"model": "llama-3.1-8b", "sku": "h100"}, (), ["decode.colour"])
+    assert "decode.step_time_s" in str(refusal.value.hint)
+
+
+def test_every_label_is_a_metric() -> None:
+    assert set(LABELS) <= set(METRICS)
