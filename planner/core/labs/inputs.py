@@ -136,9 +136,9 @@ def boundary(chip: Chip, text: str) -> Boundary:
                       hint="It has: " + ", ".join(b.name for b in boundaries(chip)) + ".", pointer="/boundary")
 
 
-def _refused(name: str, value: float, wanted: str) -> InvalidQuantity:
+def _sentence(name: str, value: float, wanted: str) -> str:
     given = f"{value:g}" if not abs(value) > _PRINTABLE else "a number beyond 1e300"
-    return InvalidQuantity(f"{name} must be {wanted}, got {given}.", pointer=f"/{name}")
+    return f"{name} must be {wanted}, got {given}."
 
 
 def positive(**fields: float | None) -> None:
@@ -156,7 +156,7 @@ def positive(**fields: float | None) -> None:
     """
     for name, value in fields.items():
         if value is not None and not 0 < value <= LARGEST:
-            raise _refused(name, value, "a finite number above zero")
+            raise InvalidQuantity(_sentence(name, value, "a finite number above zero"), pointer=f"/{name}")
 
 
 def non_negative(**fields: float | None) -> None:
@@ -174,7 +174,7 @@ def non_negative(**fields: float | None) -> None:
     """
     for name, value in fields.items():
         if value is not None and not 0 <= value <= LARGEST:
-            raise _refused(name, value, "a finite number, zero or more")
+            raise InvalidQuantity(_sentence(name, value, "a finite number, zero or more"), pointer=f"/{name}")
 
 
 def whole(**fields: float | None) -> None:
@@ -192,7 +192,7 @@ def whole(**fields: float | None) -> None:
     """
     for name, value in fields.items():
         if value is not None and not (1 <= value <= LARGEST and value % 1 == 0):
-            raise _refused(name, value, "a whole number of at least 1")
+            raise InvalidQuantity(_sentence(name, value, "a whole number of at least 1"), pointer=f"/{name}")
 
 
 def fraction(**fields: float) -> None:
@@ -210,4 +210,4 @@ def fraction(**fields: float) -> None:
     """
     for name, value in fields.items():
         if not 0 <= value <= 1:
-            raise _refused(name, value, "between 0 and 1")
+            raise InvalidQuantity(_sentence(name, value, "between 0 and 1"), pointer=f"/{name}")

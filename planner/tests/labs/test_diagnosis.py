@@ -84,6 +84,14 @@ def test_unexplained_gaps_say_where_to_look():
     assert compute.causes[0].name == "unexplained"
 
 
+def test_a_fallback_that_the_time_contradicts_is_not_named():
+    # at 80 % of the fp32 peak the fallback explains the time; where traffic takes nearly as long, it explains nothing
+    found = diagnose(H100, BF16, Measured(work=53.6e12 * 1e-3, traffic=0.5 * BETA * 1e-3, time=1e-3, kernels=1))
+    assert found.causes[0].name == "wrong_pipe"
+    starved = diagnose(H100, BF16, Measured(work=44e12 * 1e-3, traffic=0.62 * BETA * 1e-3, time=1e-3, kernels=1))
+    assert starved.questions[0].verdict == "unknown"
+
+
 def test_a_grid_smaller_than_the_chip_leaves_it_idle():
     small = diagnose(H100, BF16, Measured(work=1e12, traffic=1e8, time=1e12 / PI * 3.2, blocks=44, kernels=1))
     assert small.causes[0].name == "in_flight"

@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
 
+from planner.catalog.chips import built_in_chips
+from planner.catalog.loader import catalog_root
+from planner.catalog.profiles import read_profile
 from planner.core.architecture.attention import Attention
 from planner.core.architecture.feedforward import DenseFeedForward
 from planner.core.architecture.layer import Layer
@@ -87,6 +90,21 @@ def test_turning_flash_off_sends_scores_through_memory():
     assert rows[1].traffic == cost.traffic
     assert rows[1].traffic > 100 * rows[0].traffic
     assert (rows[0].bound, rows[1].bound) == ("compute", "memory")
+
+
+def test_the_calibrated_view_is_never_faster_and_measures_no_training():
+    chip = built_in_chips().chip("h100-sxm-80gb")
+    profile = read_profile(catalog_root() / "profiles", chip, "vllm")
+    shape = LayerShape(d_model=8192, seq=8192, batch=4, kv_heads=8)
+    for regime in ("prefill", "decode"):
+        bound = layer_budget(chip, BF16, shape, regime)
+        measured = layer_budget(chip, BF16, shape, regime, profile=profile)
+        assert measured.calibrated
+        assert measured.time > bound.time
+        for mine, floor in zip(measured.rows, bound.rows, strict=True):
+            assert mine.time >= floor.time * (1 - 1e-12)
+    with pytest.raises(MissingFact, match="training"):
+        layer_budget(chip, BF16, shape, "training", profile=profile)
 
 
 def test_small_widths_fall_off_the_compute_roof():
