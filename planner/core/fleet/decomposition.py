@@ -8,7 +8,9 @@ answers with its cheapest pattern at the master's prices. Any prices give a lowe
 
 from __future__ import annotations
 
+import itertools
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,7 +20,7 @@ from planner.core.fleet.cost import commitment_worth, ledger, rental_worth
 from planner.core.fleet.offers import Commitment, Offer
 from planner.core.fleet.patterns import Pattern, SliceProgram, slice_programs
 from planner.core.fleet.plan import Counts, Plan
-from planner.core.fleet.program import Program, Rows, frame, there
+from planner.core.fleet.program import Program, frame, there
 from planner.core.fleet.readout import trimmed, units_of
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.solver import duals, solve
@@ -27,6 +29,10 @@ from planner.core.quantities.arrays import Array
 ARTIFICIAL = 100.0
 """[1] Price of a missing unit over the dearest real one: high enough to leave, low enough not to drown the prices."""
 CONVEX, LINK = "pattern", "link"
+WORKERS = 2
+"""[1] Slices solved at once."""
+LEAST_SLICE_S = 0.02
+"""[s] Even an overdue slice gets this long; it is what presolve and one heuristic take."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,9 +135,9 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
 
     Notes
     -----
-    First every slice is priced with ``cover_prices``, whose sum of optima is a bound that is tight when demand only grows;
-    then, from the largest slice down, with no more units than a larger slice has, which gives patterns that commitments
-    can cover without waste. Only if that leaves a gap do the master's own prices ask for more patterns.
+    First every slice is priced with ``cover_prices``, whose sum of optima is a bound that is tight when demand only
+    grows; then, from the largest slice down, with no more units than a larger slice has, which gives patterns that
+    commitments cover without waste. Only if that leaves a gap do the master's own prices ask for more patterns.
 
     References
     ----------
@@ -142,21 +148,32 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     base = frame(scenario, replace(asked.columns, pairs=(), marked=()))
     master = Master(scenario=scenario, base=base, slices=slice_programs(scenario))
     prices, shares = cover_prices(scenario), _share_prices(base, scenario)
-    bound, chosen = 0.0, []
-    for s, part in enumerate(master.slices):
-        limit = max(clock.left(0.5) / (len(master.slices) - s), 0.05)
-        pattern, least = part.cheapest(prices[s], shares[s], gap=0.3 * gap, time_limit_s=limit)
-        if pattern is None:
-            return None, None
+    first = _price_all(master, prices, shares, gap=0.3 * gap, budget_s=clock.left(0.5))
+    chosen = [pattern for pattern, _ in first if pattern is not None]
+    if len(chosen) < len(first):
+        return None, None
+    for pattern in chosen:
         master.add(pattern)
-        chosen.append(pattern)
-        bound += max(least, 0.0)
+    bound = sum(max(least, 0.0) for _, least in first)
     _nest(master, chosen, prices, shares, clock, gap)
     plan = _choose(master, asked.columns, gap=gap / 4, time_limit_s=max(clock.left(0.8), 0.2))
     if plan is None or ledger(plan).npv - bound > gap * abs(bound):
         bound = max(bound, _refine(master, clock, gap))
         plan = _choose(master, asked.columns, gap=gap / 4, time_limit_s=max(clock.left(1.0), 0.2))
     return plan, bound
+
+
+def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,
+               budget_s: float) -> list[tuple[Pattern | None, float]]:
+    """Every slice's cheapest pattern and bound; HiGHS releases the interpreter, so slices run side by side."""
+    clock, done = Clock(budget_s * WORKERS), itertools.count()
+
+    def one(s: int) -> tuple[Pattern | None, float]:
+        limit = max(clock.left(1.0) / max(len(master.slices) - next(done), 1), LEAST_SLICE_S)
+        return master.slices[s].cheapest(prices[s], shares[s], gap=gap, time_limit_s=limit)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(one, range(len(master.slices))))
 
 
 class Clock:
@@ -192,8 +209,8 @@ def cover_prices(scenario: Scenario) -> Array:
     Returns
     -------
     ndarray
-        (slice, pool) [USD]: F(t) - F(t+1), with F(t) the least cost of having a unit from period t to the end, spread over
-        the slices of a period by their share of time.
+        (slice, pool) [USD]: F(t) - F(t+1), with F(t) the least cost of having a unit from period t to the end, spread
+        over the slices of a period by their share of time.
 
     Notes
     -----
@@ -255,12 +272,9 @@ def _refine(master: Master, clock: Clock, gap: float) -> float:
     best, pools = 0.0, len(master.scenario.pools)
     while clock.left(0.85) > 0:
         value, link, convex = master.prices()
-        below, fresh = value, False
-        for s, part in enumerate(master.slices):
-            limit = max(clock.left(0.85) / (len(master.slices) - s), 0.02)
-            pattern, least = part.cheapest(link[s, :pools], link[s, pools:], gap=gap / 10, time_limit_s=limit)
-            below += min(0.0, least - float(convex[s]))
-            fresh = master.add(pattern) or fresh
+        answers = _price_all(master, link[:, :pools], link[:, pools:], gap=gap / 10, budget_s=clock.left(0.85))
+        below = value + sum(min(0.0, least - float(s)) for (_, least), s in zip(answers, convex, strict=True))
+        fresh = [pattern for pattern, _ in answers if master.add(pattern)]
         best = max(best, below)
         if not fresh or value - best <= 0.1 * gap * abs(value):
             break

@@ -72,7 +72,8 @@ def meter_power(it_power_w: Numeric, pue: float) -> Array:
     ----------
     ISO/IEC 30134-2:2016, Power usage effectiveness.
     """
-    return require_non_negative("power", it_power_w) * (1.0 + float(require_non_negative("pue - 1", pue - 1.0)))
+    watts: Array = require_non_negative("power", it_power_w) * (1.0 + float(require_non_negative("pue - 1", pue - 1.0)))
+    return watts
 
 
 def energy(it_power_w: Numeric, seconds: Numeric, pue: float, power_fraction: float) -> Array:
@@ -95,7 +96,8 @@ def energy(it_power_w: Numeric, seconds: Numeric, pue: float, power_fraction: fl
         [J].
     """
     drawn = meter_power(it_power_w, pue) * float(require_fraction("power_fraction", power_fraction))
-    return drawn * require_non_negative("seconds", seconds)
+    joules: Array = drawn * require_non_negative("seconds", seconds)
+    return joules
 
 
 def kilowatt_hours(joules: Numeric) -> Array:
@@ -111,7 +113,8 @@ def kilowatt_hours(joules: Numeric) -> Array:
     ndarray
         [kWh].
     """
-    return require_non_negative("energy", joules) / JOULE_PER_KWH
+    energy_kwh: Array = require_non_negative("energy", joules) / JOULE_PER_KWH
+    return energy_kwh
 
 
 def joules_per_token(joules: float, tokens: float) -> float:

@@ -107,7 +107,8 @@ def required(load: Numeric, headroom: float) -> Array:
     ndarray
         [load], same shape.
     """
-    return require_non_negative("load", load) * (1.0 + float(require_non_negative("headroom", headroom)))
+    asked: Array = require_non_negative("load", load) * (1.0 + float(require_non_negative("headroom", headroom)))
+    return asked
 
 
 def replicas(load: Numeric, capacity: Numeric, headroom: float = 0.0, spare: int = 0) -> npt.NDArray[np.int64]:
