@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.core.execution.bound import BoundTable, widen
+from planner.core.execution.roofline import time_overlapped
 from planner.core.hardware.efficiency.attention import decode_attention_time, prompt_attention_time
 from planner.core.hardware.efficiency.collective import all_reduce_time, gather_time
 from planner.core.hardware.efficiency.gemm import gemm_time
@@ -18,34 +19,6 @@ _HALF_BYTES = 2.0  # [byte] activations between kernels
 _LOGIT_BYTES = 4.0  # [byte] logits are sampled in fp32
 
 
-def roofline_time(work: Array, traffic: Array, peak: Array, bandwidth: Array) -> Array:
-    r"""Time under full overlap.
-
-    .. math:: T = \max(W/\pi, Q/\beta)
-
-    Parameters
-    ----------
-    work : ndarray
-        W [FLOP].
-    traffic : ndarray
-        Q [byte].
-    peak : ndarray
-        π [FLOP/s].
-    bandwidth : ndarray
-        β [byte/s].
-
-    Returns
-    -------
-    ndarray
-        T [s], the broadcast shape.
-
-    References
-    ----------
-    Williams, Waterman, Patterson, Roofline, CACM 52(4) 2009, eq. 1, doi 10.1145/1498765.1498785.
-    """
-    return np.asarray(np.maximum(work / peak, traffic / bandwidth))
-
-
 def _wide(values: Array, like: Array) -> Array:
     return values.reshape(values.shape + (1,) * (like.ndim - values.ndim)) if values.ndim else values
 
@@ -55,7 +28,7 @@ def matmul_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     grid = tokens[0]
     peak, beta = rows(bound.matmul_peak, grid), _wide(bound.bandwidth, grid)
     if bound.curves is None or bound.curves.gemm is None:
-        return roofline_time(flow.work, flow.traffic, peak, beta)
+        return time_overlapped(flow.work, flow.traffic, peak, beta)
     curve, over = widen(bound.curves.gemm, grid), bound.curves.profile.overhead
     factors = np.array([over.prefill_compute.get(f, 1.0) for f in bound.table.matmuls.formats])
     return gemm_time(curve, work=flow.work, traffic=flow.traffic, tokens=tokens,
@@ -67,7 +40,7 @@ def mixture_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     """Time of each expert row for ``tokens`` over the expert group, shape (op, *grid) [s]."""
     peak, beta = rows(bound.mixture_peak, tokens), _wide(bound.bandwidth, tokens)
     if bound.curves is None or bound.curves.moe is None:
-        return roofline_time(flow.work, flow.traffic, peak, beta)
+        return time_overlapped(flow.work, flow.traffic, peak, beta)
     mix, over = bound.table.mixtures, bound.curves.profile.overhead
     spread = rows(mix.groups, tokens) > 1
     local = rows(mix.experts / mix.groups, tokens)
@@ -82,14 +55,14 @@ def mixture_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     time = moe_time(widen(bound.curves.moe, tokens), work=flow.work * share, weight_traffic=flow.weights * share,
                     stream_traffic=stream, distinct=busiest, local_experts=local, peak=peak, bandwidth=beta,
                     gathered_traffic=gathered, floor_scale=over.floor_scale)
-    return np.maximum(over.moe_scale * time, roofline_time(flow.work, flow.traffic, peak, beta))
+    return np.maximum(over.moe_scale * time, time_overlapped(flow.work, flow.traffic, peak, beta))
 
 
 def decode_core_time(bound: BoundTable, flow: Flow, batch: Array, context: Array) -> Array:
     """Time of each attention core in a decode step, shape (op, *grid) [s]."""
     peak, beta = _wide(bound.half_peak, context), _wide(bound.bandwidth, context)
     if bound.curves is None or bound.curves.decode is None:
-        return roofline_time(flow.work, flow.traffic, peak, beta)
+        return time_overlapped(flow.work, flow.traffic, peak, beta)
     return decode_attention_time(widen(bound.curves.decode, context), work=flow.work, cache_traffic=flow.cache,
                                  io_traffic=flow.activations, context=bound.table.cores.attended(context), batch=batch,
                                  peak=peak, bandwidth=beta, floor_scale=bound.curves.profile.overhead.floor_scale)
@@ -100,7 +73,7 @@ def prompt_core_time(bound: BoundTable, flow: Flow) -> Array:
     grid = flow.work[0]
     peak, beta = _wide(bound.half_peak, grid), _wide(bound.bandwidth, grid)
     if bound.curves is None or bound.curves.prompt is None:
-        return roofline_time(flow.work, flow.traffic, peak, beta)
+        return time_overlapped(flow.work, flow.traffic, peak, beta)
     return prompt_attention_time(widen(bound.curves.prompt, grid), work=flow.work, traffic=flow.traffic, peak=peak,
                                  bandwidth=beta, floor_scale=bound.curves.profile.overhead.floor_scale)
 
@@ -110,20 +83,20 @@ def state_time(bound: BoundTable, flow: Flow, longest: Array | None) -> Array:
     grid = flow.work[0]
     peak, beta = _wide(bound.half_peak, grid), _wide(bound.bandwidth, grid)
     if bound.curves is None or bound.curves.recurrent is None:
-        return roofline_time(flow.work, flow.traffic, peak, beta)
+        return time_overlapped(flow.work, flow.traffic, peak, beta)
     curve, scale = widen(bound.curves.recurrent, grid), bound.curves.profile.overhead.floor_scale
     if longest is None:
         timed = recurrent_decode_time(curve, traffic=flow.traffic, bandwidth=beta, floor_scale=scale)
     else:
         timed = recurrent_prompt_time(curve, work=flow.work, traffic=flow.traffic, longest=longest, peak=peak,
                                       bandwidth=beta, floor_scale=scale)
-    return np.maximum(timed, roofline_time(flow.work, flow.traffic, peak, beta))
+    return np.maximum(timed, time_overlapped(flow.work, flow.traffic, peak, beta))
 
 
 def pass_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     """Time of each element-wise row, shape (op, *grid) [s]."""
     peak, beta = _wide(bound.half_peak, tokens), _wide(bound.bandwidth, tokens)
-    floor = roofline_time(flow.work, flow.traffic, peak, beta)
+    floor = time_overlapped(flow.work, flow.traffic, peak, beta)
     if bound.curves is None:
         return floor
     return np.maximum(pointwise_time(bound.curves.profile.pointwise, traffic=flow.traffic, bandwidth=beta), floor)
