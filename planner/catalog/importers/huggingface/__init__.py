@@ -9,13 +9,16 @@ from planner.catalog.importers.huggingface.fields import Fields
 from planner.catalog.importers.huggingface.nesting import language_part
 from planner.catalog.importers.huggingface.quantization import cache_format_of, scheme_of
 from planner.catalog.importers.huggingface.registry import known_types, reader_of
+from planner.catalog.importers.huggingface.skiplists import PARTS
 from planner.catalog.importers.huggingface.towers import towers_of
 from planner.core.architecture.model import Model, Tower
+from planner.core.architecture.parts import Module
 from planner.core.errors import InvalidQuantity, MissingFact
 
 __all__ = ["known_types", "read_config"]
 
 _MOST_FIELDS = 5_000
+_SAMPLED = 8  # layers of a kind that vote on whether a list skips it
 
 
 def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, ...] | None = None) -> Model:  # noqa: A002
@@ -44,17 +47,32 @@ def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, .
 
 def _quantization(config: Mapping[str, object], text: Mapping[str, object]) -> object:
     """The quantisation at the top or beside the language part."""
-    return config.get("quantization_config") or text.get("quantization_config")
+    found = config.get("quantization_config") or text.get("quantization_config")
+    return found or (config if isinstance(config.get("quantization"), Mapping) else None)
 
 
 def _model(id: str, draft: Draft, text: Mapping[str, object], family: str, quantization: object,  # noqa: A002
            towers: tuple[Tower, ...]) -> Model:
     s = draft.shape
-    layers = [name.format(i=i) for name in draft.names for i in range(0, s.layers, max(1, s.layers // 8))]
     return Model(
         id=id, hidden=s.hidden, vocabulary=s.vocabulary, layers=draft.layers, tied_embeddings=s.tied,
         embedding_width=draft.embedding_width, position_parameters=draft.position_parameters,
         extra_embedding_parameters=draft.extra_embedding_parameters, extra_parameters=draft.extra_parameters,
         extra_matrices=draft.extra_matrices, head_biases=draft.head_biases, context_trained=s.context,
-        scheme=scheme_of(text, quantization, layers), cache_format=cache_format_of(quantization),
+        scheme=scheme_of(text, quantization, _places(draft)), cache_format=cache_format_of(quantization),
         towers=(*draft.towers, *towers), family=family)
+
+
+def _places(draft: Draft) -> Mapping[Module, list[tuple[str, ...]]]:
+    """Where each kind of module is found: a few layers, under the names checkpoints give them."""
+    found: dict[Module, list[int]] = {}
+    start = 0
+    for count, layer in draft.layers:
+        kinds = {matrix.module for matrix in layer.matrices()} | ({Module.EXPERTS} if layer.mixtures else set())
+        for kind in kinds:
+            found.setdefault(kind, []).extend(range(start, start + count))
+        start += count
+    parts = {**PARTS, **draft.parts}
+    return {kind: [tuple(f"{name.format(i=i)}.{part}" for name in draft.names for part in parts[kind])
+                   for i in at[::max(1, len(at) // _SAMPLED)]]
+            for kind, at in found.items() if kind in parts}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.catalog.importers.huggingface.fields import Fields
@@ -44,8 +44,10 @@ class Draft:
     extra_embedding_parameters: int = 0
     head_biases: int = 0
     towers: tuple[Tower, ...] = ()
-    names: tuple[str, ...] = field(default=("model.layers.{i}",))
-    """How this family's checkpoints name a layer, for quantisation lists."""
+    names: tuple[str, ...] = field(default=("layers.{i}",))
+    """How this family's checkpoints name a layer, wrappers left out, for quantisation lists."""
+    parts: Mapping[Module, tuple[str, ...]] = field(default_factory=dict)
+    """Names of matrices inside a layer where they are not the usual ones."""
 
 
 def shape(f: Fields, *, tied: bool, head_dim: int | None = None, kv_heads: int | None = None) -> Shape:

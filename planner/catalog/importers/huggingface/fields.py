@@ -119,6 +119,11 @@ class Fields:
         self._children.append(child)
         return child
 
+    def values_of_all(self) -> list[object]:
+        """Every value of the object; marks all its fields as understood."""
+        self._known.update(self._values)
+        return list(self._values.values())
+
     def understood(self, *names: str) -> None:
         """Marks fields that this family has and that change no number."""
         self._known.update(names)

@@ -6,26 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.catalog.importers.huggingface.defaults import CLASS_DEFAULTS
+from planner.catalog.importers.huggingface.registry import reader_name
 from planner.core.errors import MissingFact
 
 _NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "text_model_config")
 _OUTER = ("thinker_config", "llm_config")
 # What a wrapper's language part is when it does not say: the default of the wrapper's configuration class.
 _INNER_TYPES = {
-    "gemma3": "gemma3_text", "gemma3n": "gemma3n_text", "gemma4": "gemma4_text", "llama4": "llama4_text",
-    "llava": "llama", "llava_next": "llama", "vipllava": "llama", "paligemma": "gemma", "mistral3": "mistral",
-    "qwen2_vl": "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text", "qwen3_vl": "qwen3_vl_text",
-    "qwen3_5": "qwen3_5_text", "qwen3_vl_moe": "qwen3_vl_moe_text", "qwen3_5_moe": "qwen3_5_moe_text",
-    "kimi_k25": "kimi_k2",
-    "kimi_k3": "kimi_linear", "glm4v": "glm4v_text", "glm4v_moe": "glm4v_moe_text", "llava_onevision": "qwen2",
-    "qwen2_audio": "qwen2", "kimi_vl": "deepseek_v3", "deepseek_vl_v2": "deepseek_v2", "minimax_m3_vl": "minimax_m3",
-    "step3p7": "step3p5", "idefics3": "llama", "smolvlm": "llama", "aya_vision": "cohere2", "ovis2": "qwen2",
+    "gemma3": "gemma3_text", "gemma3n": "gemma3n_text", "gemma4": "gemma4_text", "llama4": "llama4_text", "llava":
+    "llama", "llava_next": "llama", "vipllava": "llama", "paligemma": "gemma", "mistral3": "mistral", "qwen2_vl":
+    "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text", "qwen3_vl": "qwen3_vl_text", "qwen3_5": "qwen3_5_text",
+    "qwen3_vl_moe": "qwen3_vl_moe_text", "qwen3_5_moe": "qwen3_5_moe_text", "kimi_k25": "kimi_k2", "glm5_next":
+    "glm5_next_text", "kimi_k3": "kimi_linear", "glm4v": "glm4v_text", "glm4v_moe": "glm4v_moe_text",
+    "llava_onevision": "qwen2", "qwen2_audio": "qwen2", "kimi_vl": "deepseek_v3", "deepseek_vl_v2": "deepseek_v2",
+    "minimax_m3_vl": "minimax_m3", "step3p7": "step3p5", "idefics3": "llama", "smolvlm": "llama", "aya_vision":
+    "cohere2", "ovis2": "qwen2",
 }
 _ARCHITECTURES = {
-    "LlamaForCausalLM": "llama", "MistralForCausalLM": "mistral", "Qwen2ForCausalLM": "qwen2",
-    "Qwen3ForCausalLM": "qwen3", "Qwen3MoeForCausalLM": "qwen3_moe", "InternLM2ForCausalLM": "internlm2",
-    "GptOssForCausalLM": "gpt_oss", "DeepseekV3ForCausalLM": "deepseek_v3", "GemmaForCausalLM": "gemma",
-    "Phi3ForCausalLM": "phi3", "Qwen2MoeForCausalLM": "qwen2_moe", "MixtralForCausalLM": "mixtral",
+    "LlamaForCausalLM": "llama", "MistralForCausalLM": "mistral", "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM":
+    "qwen3", "Qwen3MoeForCausalLM": "qwen3_moe", "InternLM2ForCausalLM": "internlm2", "GptOssForCausalLM": "gpt_oss",
+    "DeepseekV3ForCausalLM": "deepseek_v3", "GemmaForCausalLM": "gemma", "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV32ForCausalLM": "deepseek_v32", "Phi3ForCausalLM": "phi3", "Qwen2MoeForCausalLM": "qwen2_moe",
+    "MixtralForCausalLM": "mixtral",
 }
 
 
@@ -77,13 +79,14 @@ def _nested(outer: Mapping[str, object], inner: Mapping[str, object], pointer: s
 
 def _type_of(config: Mapping[str, object], wrapper: str | None) -> str:
     declared = config.get("model_type")
-    if isinstance(declared, str) and declared:
-        return _INNER_TYPES.get(declared, declared) if wrapper == declared else declared
     architectures = config.get("architectures")
-    if isinstance(architectures, list | tuple) and architectures:
-        known = _ARCHITECTURES.get(str(architectures[0]))
-        if known is not None:
-            return known
+    first = str(architectures[0]) if isinstance(architectures, list | tuple) and architectures else ""
+    known = _ARCHITECTURES.get(first)
+    if isinstance(declared, str) and declared:
+        kind = _INNER_TYPES.get(declared, declared) if wrapper == declared else declared
+        return known if known and reader_name(kind) is None else kind
+    if known:
+        return known
     if wrapper in _INNER_TYPES:
         return _INNER_TYPES[wrapper]
     raise MissingFact("The configuration has no model_type.", fact="model_type", pointer="/config/model_type")

@@ -37,6 +37,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("recurrent", "granite_hybrid", "granitemoehybrid bamba"),
     ("linear", "qwen_next", "qwen3_next qwen3_5_text qwen3_5_moe_text qwen3_5 qwen3_5_moe"),
     ("linear", "kimi_linear", "kimi_linear"),
+    ("linear", "glm5_next", "glm5_next_text"),
     ("linear", "minimax", "minimax minimax_text_01 minimax_m1"),
     ("gemma", "gemma3n", "gemma3n_text"),
     ("gemma", "gemma4", "gemma4_text"),
@@ -54,7 +55,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("classic", "chatglm", "chatglm"),
     ("irregular", "nemotron_nas", "nemotron-nas deci"),
     ("irregular", "minimax_m3", "minimax_m3 minimax_m3_vl_text"),
-    ("irregular", "step3p5", "step3p5 step3p5_text"),
+    ("irregular", "step3p5", "step3p5 step3p5_text step3p7"),
     ("irregular", "mimo", "mimo"),
     ("irregular", "mimo_v2", "mimo_v2_flash"),
     ("irregular", "afmoe", "afmoe"),
@@ -65,6 +66,11 @@ _READERS = {name: (module, function) for module, function, names in _TABLE for n
 def known_types() -> tuple[str, ...]:
     """Every ``model_type`` with a reader."""
     return tuple(sorted(_READERS))
+
+
+def reader_name(model_type: str) -> tuple[str, str] | None:
+    """Module and function of the reader of a ``model_type``, or None."""
+    return _READERS.get(model_type)
 
 
 @cache

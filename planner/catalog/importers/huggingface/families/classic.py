@@ -23,7 +23,7 @@ def _repeat(s: Shape, layer: Layer, final: int, *, positions: int = 0, embedding
             head_biases: int = 0) -> Draft:
     return Draft(shape=s, layers=((s.layers, layer),), extra_parameters=final, position_parameters=positions,
                  embedding_width=embedding_width, head_biases=head_biases,
-                 names=("transformer.h.{i}", "model.decoder.layers.{i}", "gpt_neox.layers.{i}", "model.layers.{i}"))
+                 names=("transformer.h.{i}", "decoder.layers.{i}", "gpt_neox.layers.{i}", "layers.{i}"))
 
 
 def gpt2(f: Fields, model_type: str) -> Draft:

@@ -69,7 +69,7 @@ def decoder(f: Fields, traits: Traits, *, s: Shape | None = None, width: int | N
     """A whole model of identical blocks but for their windows."""
     s = shape(f, tied=traits.tied) if s is None else s
     width = f.whole("intermediate_size", "ffn_hidden_size", "ffn_dim") if width is None else width
-    bias = f.flag("mlp_bias", default=f.flag("use_bias") and not traits.gated)
+    bias = f.flag("mlp_bias", default=f.flag("use_bias"))
     mlp = gated(s.hidden, width, bias=bias) if traits.gated else plain(s.hidden, width, bias=bias)
     norm = traits.norm_weights * s.hidden
     sizes = layer_windows(f, s, traits)
@@ -98,7 +98,7 @@ TRAITS = {
     "glm": Traits(out_bias=False), "glm4": Traits(norms=4, out_bias=False),
     "glm4v_text": Traits(norms=4, qkv_bias=True),
     "exaone": Traits(qkv_bias=False), "exaone4": Traits(qk_norm="head", period=4),
-    "ernie4_5": Traits(tied=True), "helium": LLAMA, "arcee": Traits(gated=False),
+    "ernie4_5": Traits(tied=True), "helium": Traits(out_bias=False), "arcee": Traits(gated=False),
     "nemotron": Traits(gated=False, norm_weights=2), "minicpm": Traits(tied=True), "nanochat": LLAMA,
     "orion": Traits(norm_weights=2), "apertus": Traits(gated=False, qk_norm="head", layer_extra=2),
     "starcoder2": Traits(tied=True, gated=False, norm_weights=2, slides=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from planner.catalog.importers.huggingface.blocks import (
     Draft,
     Shape,
@@ -69,8 +71,7 @@ def gemma3n(f: Fields, model_type: str) -> Draft:
                *(replicated(f"stream_{side}_{i}", Module.OTHER, s.hidden, s.hidden)
                  for side in ("in", "out") for i in range(1, streams)))
     return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden + width, extra_matrices=outside,
-                 extra_embedding_parameters=f.whole("vocab_size_per_layer_input") * s.layers * width,
-                 names=("language_model.layers.{i}",))
+                 extra_embedding_parameters=f.whole("vocab_size_per_layer_input") * s.layers * width)
 
 
 def _attention(f: Fields, s: Shape, window: int | None, head_dim: int, kv_heads: int, *, reuses: bool,
@@ -109,14 +110,28 @@ def gemma4(f: Fields, model_type: str) -> Draft:
     outside = (replicated("layer_inputs", Module.OTHER, s.hidden, s.layers * width),) if width else ()
     tables = f.whole("vocab_size_per_layer_input") * s.layers * width if width else 0
     return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden + width, extra_matrices=outside,
-                 extra_embedding_parameters=tables, names=("language_model.layers.{i}", "model.layers.{i}"))
+                 extra_embedding_parameters=tables,
+                 parts={Module.EXPERTS: ("experts", "moe.experts", "experts.0.gate_proj")})
 
 
 def _gemma4_attention(f: Fields, s: Shape, window: int | None, *, full: bool, reuses: bool) -> Attention:
-    head_dim = f.whole("global_head_dim", default=s.head_dim) if full else s.head_dim
+    own = _override(f) if full else Fields({})
+    head_dim = own.optional("head_dim") or (f.whole("global_head_dim", default=s.head_dim) if full else s.head_dim)
     from_key = f.flag("attention_k_eq_v") and full
-    kv_heads = f.whole("num_global_key_value_heads", default=s.kv_heads) if from_key else s.kv_heads
+    kv_heads = own.optional("num_key_value_heads") or (
+        f.whole("num_global_key_value_heads", default=s.kv_heads) if from_key else s.kv_heads)
     return _attention(f, s, window, head_dim, kv_heads, reuses=reuses, value_from_key=from_key)
+
+
+def _override(f: Fields) -> Fields:
+    """What ``per_layer_config`` says of the global layers: the same for each of them."""
+    listed = f.child("per_layer_config")
+    if listed is None:
+        return Fields({})
+    entries = listed.values_of_all()
+    if any(entry != entries[0] for entry in entries) or not isinstance(entries[0], Mapping):
+        raise f.wrong("per_layer_config", "the same for all global layers", "several values")
+    return Fields(entries[0], "/config/per_layer_config")
 
 
 def _feedforwards(f: Fields, s: Shape, *, double: bool) -> tuple[FeedForward, ...]:

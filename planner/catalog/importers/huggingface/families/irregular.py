@@ -19,6 +19,7 @@ from planner.catalog.importers.huggingface.fields import Fields
 from planner.core.architecture.attention import Attention
 from planner.core.architecture.block_sparse import BlockSparseAttention
 from planner.core.architecture.layer import FeedForward, Layer, Mixer
+from planner.core.architecture.model import Tower
 from planner.core.architecture.parts import Module
 from planner.core.errors import MissingFact
 
@@ -80,25 +81,14 @@ def minimax_m3(f: Fields, model_type: str) -> Draft:
     """MiniMax-M3: dense first layers, then experts and block-sparse attention."""
     del model_type
     s = shape(f, tied=False)
-    sparse = f.child("sparse_attention_config")
-    flags: tuple[object, ...] = (0,) * s.layers
     base = Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim,
                      output_gate=f.flag("attention_output_gate"), qk_norm_parameters=2 * s.head_dim)
-    mixers: list[Mixer] = [base]
-    if sparse is not None and sparse.flag("use_sparse_attention", default=True):
-        flags = sparse.per_layer(s.layers, "sparse_attention_freq") or flags
-        sparse.understood("sparse_score_type", "sparse_init_block", "sparse_local_block")
-        if any(flag and not off for flag, off in zip(flags, sparse.per_layer(s.layers, "sparse_disable_index_value")
-                                                     or flags, strict=True)):
-            raise MissingFact("Sparse layers with index values are not modelled.", fact="sparse_disable_index_value")
-        mixers.append(BlockSparseAttention(
-            attention=base, index_heads=sparse.whole("sparse_num_index_heads"),
-            blocks=sparse.whole("sparse_topk_blocks"), index_head_dim=sparse.whole("sparse_index_dim"),
-            block=sparse.whole("sparse_block_size")))
+    flags, selective = _m3_sparse(f, s.layers, base)
+    mixers: list[Mixer] = [base] if selective is None else [base, selective]
     f.must_be("qk_norm_type", "per_head")
     f.understood("num_mtp_modules", "num_nextn_predict_layers", "use_qk_norm", "moe_intermediate_size")
     experts, width = experts_of(f), f.whole("moe_intermediate_size", "intermediate_size")
-    shared = f.whole("n_shared_experts", default=0) * f.whole("shared_intermediate_size", default=width)
+    shared = f.whole("n_shared_experts", default=1) * f.whole("shared_intermediate_size", default=width)
     part = mixture(s.hidden, experts, chosen_of(f), width, shared=shared,
                    router_biases=experts if f.flag("use_routing_bias", default=True) else 0)
     dense = gated(s.hidden, f.whole("dense_intermediate_size", "intermediate_size"))
@@ -107,7 +97,30 @@ def minimax_m3(f: Fields, model_type: str) -> Draft:
                                 norm_parameters=2 * s.hidden) for flag in range(len(mixers)) for wide in (False, True)}
     f.understood("intermediate_size", "first_k_dense_replace")
     layers = runs(made[1 if flags[i] else 0, moe[i]] for i in range(s.layers))
-    return Draft(shape=s, layers=layers, extra_parameters=s.hidden, names=("language_model.model.layers.{i}",))
+    return Draft(shape=s, layers=layers, extra_parameters=s.hidden)
+
+
+def _m3_sparse(f: Fields, layers: int, base: Attention) -> tuple[tuple[bool, ...], BlockSparseAttention | None]:
+    """Which layers select key blocks, and how: from a nested object or from flat fields."""
+    kinds = f.per_layer(layers, "layer_types")
+    sparse = f.child("sparse_attention_config")
+    if sparse is None or not sparse.flag("use_sparse_attention", default=True):
+        sparse = Fields({"sparse_num_index_heads": f.raw("index_n_heads"), "sparse_index_dim": f.raw("index_head_dim"),
+                         "sparse_block_size": f.raw("index_block_size"),
+                         "sparse_topk_blocks": f.raw("index_topk_blocks"),
+                         "sparse_attention_freq": [int(kind != "full_attention") for kind in kinds or ()] or None})
+        f.understood("index_local_blocks")
+    flags = sparse.per_layer(layers, "sparse_attention_freq") or ()
+    if not any(flags):
+        return (False,) * layers, None
+    without_values = sparse.per_layer(layers, "sparse_disable_index_value") or flags
+    if any(flag and not off for flag, off in zip(flags, without_values, strict=True)):
+        raise MissingFact("Sparse layers with index values are not modelled.", fact="sparse_disable_index_value",
+                          pointer="/config/sparse_attention_config/sparse_disable_index_value")
+    sparse.understood("sparse_score_type", "sparse_init_block", "sparse_local_block")
+    return tuple(bool(flag) for flag in flags), BlockSparseAttention(
+        attention=base, index_heads=sparse.whole("sparse_num_index_heads"), blocks=sparse.whole("sparse_topk_blocks"),
+        index_head_dim=sparse.whole("sparse_index_dim"), block=sparse.whole("sparse_block_size"))
 
 
 def mimo(f: Fields, model_type: str) -> Draft:
@@ -132,7 +145,8 @@ def step3p5(f: Fields, model_type: str) -> Draft:
     f.understood("moe_layers_enum", "num_nextn_predict_layers", "num_attention_groups", "use_head_wise_attn_gate",
                  "use_moe_router_bias", "need_fp32_gate", "moe_router_scaling_factor", "use_moe", "use_rope_layers",
                  "yarn_only_types", "norm_expert_weight", "zero_centered", "sink", "max_seq_len", "att_impl_type",
-                 "moe_every_n_layer", "mtp_layer_types", "mtp_mlp_layer_types", "share_expert_dims")
+                 "moe_every_n_layer", "n_shared_experts", "first_k_dense_replace", "mtp_layer_types",
+                 "mtp_mlp_layer_types", "share_expert_dims")
     gate = f.flag("use_head_wise_attn_gate", default=True)
     experts = experts_of(f)
     part = mixture(s.hidden, experts, chosen_of(f), f.whole("moe_intermediate_size"), router_biases=experts,
@@ -150,7 +164,18 @@ def step3p5(f: Fields, model_type: str) -> Draft:
                               window=size if local else None, head_gate=gate, qk_norm_parameters=2 * s.head_dim)
             made[key] = Layer(mixer=mixer, feedforwards=(part if moe[i] else dense,), norm_parameters=2 * s.hidden)
         layers.append(made[key])
-    return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden)
+    return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden,
+                 towers=_step_drafts(f, s, local_heads, local_kv, gate=gate))
+
+
+def _step_drafts(f: Fields, s: Shape, heads: int, kv_heads: int, *, gate: bool) -> tuple[Tower, ...]:
+    """Draft modules of Step-3.5: a windowed layer with a dense MLP and an output matrix of its own each."""
+    count = f.whole("num_nextn_predict_layers", default=0)
+    mixer = Attention(hidden=s.hidden, heads=heads, kv_heads=kv_heads, head_dim=s.head_dim, head_gate=gate,
+                      qk_norm_parameters=2 * s.head_dim)
+    layer = Layer(mixer=mixer, feedforwards=(gated(s.hidden, f.whole("intermediate_size")),),
+                  norm_parameters=2 * s.hidden + s.vocabulary * s.hidden)
+    return draft_modules(count, s.hidden, layer)
 
 
 def _step_sparse(f: Fields, layers: int) -> tuple[bool, ...]:
@@ -162,7 +187,7 @@ def _step_sparse(f: Fields, layers: int) -> tuple[bool, ...]:
     elif isinstance(listed, list | tuple):
         chosen = {int(str(part)) for part in listed}
     else:
-        chosen = set(range(3, layers))
+        chosen = set(range(f.whole("first_k_dense_replace", default=3), layers))
     return tuple(i in chosen for i in range(layers))
 
 
@@ -170,7 +195,9 @@ def mimo_v2(f: Fields, model_type: str) -> Draft:
     """MiMo-V2-Flash: narrow windowed layers with sinks and their own heads, values narrower than keys, experts."""
     del model_type
     s = shape(f, tied=False)
-    hybrid = f.per_layer(s.layers, "hybrid_layer_pattern") or (0,) * s.layers
+    kinds = f.per_layer(s.layers, "layer_types")
+    hybrid = f.per_layer(s.layers, "hybrid_layer_pattern") or tuple(
+        int(kind == "sliding_attention") for kind in kinds or ()) or (0,) * s.layers
     experts = experts_of(f)
     part = mixture(s.hidden, experts, chosen_of(f), f.whole("moe_intermediate_size"), router_biases=experts,
                    shared=f.whole("n_shared_experts", default=0) * f.whole("moe_intermediate_size"))
@@ -185,7 +212,8 @@ def mimo_v2(f: Fields, model_type: str) -> Draft:
                   value_head_dim=f.optional("v_head_dim"), qkv_bias=bias, sinks=sinks[0]),
         Attention(hidden=s.hidden, heads=f.whole("swa_num_attention_heads", default=s.heads),
                   kv_heads=f.whole("swa_num_key_value_heads", default=s.kv_heads),
-                  head_dim=f.whole("swa_head_dim", default=s.head_dim), value_head_dim=f.optional("swa_v_head_dim"),
+                  head_dim=f.whole("swa_head_dim", default=s.head_dim),
+                  value_head_dim=f.optional("swa_v_head_dim", "v_head_dim"),
                   window=f.optional("sliding_window", "sliding_window_size"), qkv_bias=bias, sinks=sinks[1]),
     ]
     made = {(local, wide): Layer(mixer=forms[local], feedforwards=(part if wide else dense,),

@@ -27,6 +27,7 @@ from planner.core.architecture.parameters import layer_parameters
 from planner.core.architecture.parts import Matrix, Module
 from planner.core.errors import MissingFact
 
+_KINDS = {"full_attention", "indexed_attention", "deepseek_sparse_attention"}
 _V4_KINDS = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 
 
@@ -53,14 +54,18 @@ def latent_attention(f: Fields, s: Shape, indexer: Indexer | None = None) -> Lat
         output_gate=f.flag("mla_use_output_gate"))
 
 
-def _indexers(f: Fields, layers: int) -> tuple[Indexer | None, ...]:
+def indexers_of(f: Fields, layers: int, *, pool: int = 1) -> tuple[Indexer | None, ...]:
     """The sparse indexer of each layer, shared where a layer reuses an earlier selection."""
     top_k = f.optional("index_topk")
     if top_k is None:
         return (None,) * layers
     heads, width = f.whole("index_n_heads"), f.whole("index_head_dim")
-    own, shared = (Indexer(heads=heads, head_dim=width, top_k=top_k, shared=flag) for flag in (False, True))
+    own, shared = (Indexer(heads=heads, head_dim=width, top_k=top_k, pool=pool, shared=flag)
+                   for flag in (False, True))
     kinds = f.per_layer(layers, "indexer_types")
+    pattern = f.text("index_topk_pattern") if isinstance(f.raw("index_topk_pattern"), str) else ""
+    if kinds is None and pattern:
+        kinds = tuple({"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern[:layers])
     f.understood("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")
     if kinds is None:
         freq, offset = f.whole("index_topk_freq", default=1) or 1, f.whole("index_skip_topk_offset", default=2)
@@ -73,6 +78,8 @@ def _indexers(f: Fields, layers: int) -> tuple[Indexer | None, ...]:
 def deepseek(f: Fields, model_type: str) -> Draft:
     """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5, GLM-4.7-Flash, and dense models on the same attention."""
     s = latent_shape(f, tied=model_type in {"minicpm3", "youtu"})
+    for kind in set(f.per_layer(s.layers, "layer_types") or ()) - _KINDS:
+        raise f.wrong("layer_types", "full_attention or indexed_attention", kind)
     f.understood("index_share_for_mtp_iteration", "scale_depth", "quantization_config")
     if f.has("n_routed_experts"):
         biased = model_type != "deepseek_v2" and f.text("topk_method", default="noaux_tc") == "noaux_tc"
@@ -82,7 +89,7 @@ def deepseek(f: Fields, model_type: str) -> Draft:
         chooser = lambda _: mlp  # noqa: E731 - one expression, as the other chooser
     made: dict[object, Layer] = {}
     layers = []
-    for i, indexer in enumerate(_indexers(f, s.layers)):
+    for i, indexer in enumerate(indexers_of(f, s.layers)):
         parts = chooser(i)
         if (indexer, parts) not in made:
             made[indexer, parts] = Layer(mixer=latent_attention(f, s, indexer), feedforwards=parts,
@@ -123,8 +130,8 @@ def deepseek_v4(f: Fields, model_type: str) -> Draft:
                            shared=f.whole("n_shared_experts", default=1) * width)
             made[ratio, i in hashed] = Layer(
                 mixer=_compressed(f, s, ratio), feedforwards=(part,),
-                norm_parameters=2 * s.hidden + 2 * (_streams(streams) + 3),
-                extra_matrices=_mixers(streams, s.hidden))
+                norm_parameters=2 * s.hidden + 2 * (stream_weights(streams) + 3),
+                extra_matrices=stream_mixers(streams, s.hidden))
         layers.append(made[ratio, i in hashed])
     tables = s.vocabulary * chosen * len(hashed)
     towers = (*_v4_drafts(f, s, streams, experts, chosen, width),
@@ -134,14 +141,14 @@ def deepseek_v4(f: Fields, model_type: str) -> Draft:
                  towers=towers, names=("layers.{i}",))
 
 
-def _streams(streams: int) -> int:
+def stream_weights(streams: int) -> int:
     """Mixing weights of a hyper-connection: into, out of and between the streams."""
     return (2 + streams) * streams
 
 
-def _mixers(streams: int, hidden: int) -> tuple[Matrix, ...]:
+def stream_mixers(streams: int, hidden: int) -> tuple[Matrix, ...]:
     """The two hyper-connections of a layer: all streams projected to their mixing weights."""
-    return tuple(replicated(f"streams_{part}", Module.OTHER, streams * hidden, _streams(streams))
+    return tuple(replicated(f"streams_{part}", Module.OTHER, streams * hidden, stream_weights(streams))
                  for part in ("attention", "mlp"))
 
 
@@ -184,7 +191,7 @@ def _v4_drafts(f: Fields, s: Shape, streams: int, experts: int, chosen: int, wid
         return ()
     part = mixture(s.hidden, experts, chosen, width, router_biases=experts,
                    shared=f.whole("n_shared_experts", default=1) * width)
-    layer = Layer(mixer=_compressed(f, s, 0), feedforwards=(part,), extra_matrices=_mixers(streams, s.hidden),
-                  norm_parameters=2 * s.hidden + 2 * (_streams(streams) + 3))
+    layer = Layer(mixer=_compressed(f, s, 0), feedforwards=(part,), extra_matrices=stream_mixers(streams, s.hidden),
+                  norm_parameters=2 * s.hidden + 2 * (stream_weights(streams) + 3))
     each = layer_parameters(layer) + 2 * s.hidden**2 + 3 * s.hidden + streams * (streams * s.hidden + 1) + 1
     return (Tower(name="mtp", kind="mtp", parameters=count * each, hidden=s.hidden, layers=count),)

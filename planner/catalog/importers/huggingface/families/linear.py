@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from planner.catalog.importers.huggingface.blocks import Draft, Shape, draft_modules, gated, mixture, runs, shape
 from planner.catalog.importers.huggingface.families.dense import LLAMA, attention_of
-from planner.catalog.importers.huggingface.families.latent import latent_attention, latent_shape
+from planner.catalog.importers.huggingface.families.latent import (
+    indexers_of,
+    latent_attention,
+    latent_shape,
+    stream_mixers,
+    stream_weights,
+)
 from planner.catalog.importers.huggingface.families.mixtures import (
     Chooser,
     chosen_of,
     experts_of,
+    fine_grained,
     qwen_chooser,
     sparse_pattern,
 )
@@ -45,7 +52,8 @@ def qwen_next(f: Fields, model_type: str) -> Draft:
     kinds = f.per_layer(s.layers, "layer_types") or tuple(
         "linear_attention" if (i + 1) % every else "full_attention" for i in range(s.layers))
     f.must_be("attn_output_gate", True)
-    f.understood("mtp_use_dedicated_embeddings", "mamba_ssm_dtype", "intermediate_size", "linear_attn_type")
+    f.understood("mtp_use_dedicated_embeddings", "output_gate_type", "mamba_ssm_dtype", "intermediate_size",
+                 "linear_attn_type")
     bias = f.flag("attention_bias")
     full = Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim, output_gate=True,
                      qkv_bias=bias, out_bias=bias, qk_norm_parameters=2 * s.head_dim)
@@ -70,21 +78,31 @@ def kimi_linear(f: Fields, model_type: str) -> Draft:
     """Kimi Linear and Kimi K3: Kimi delta attention, every fourth layer latent attention without rotary positions."""
     del model_type
     s = latent_shape(f)
-    linear = f.child("linear_attn_config") or Fields({})
+    linear = f.child("linear_attn_config") or Fields({
+        "num_heads": f.raw("linear_num_heads"), "head_dim": f.raw("linear_head_dim"),
+        "short_conv_kernel_size": f.raw("linear_conv_kernel_dim")})
     linear.understood("gate_lower_bound", "safe_gate")
     f.understood("mla_use_nope", "num_expert_group", "moe_router_activation_func", "rope_theta")
     kda = KimiDelta(hidden=s.hidden, heads=linear.whole("num_heads"), head_dim=linear.whole("head_dim"),
                     kernel=linear.whole("short_conv_kernel_size", default=4),
                     full_rank_gate=linear.flag("use_full_rank_gate"))
-    full = {int(str(i)) for i in linear.items("full_attn_layers") or ()}
-    linear.understood("kda_layers")
-    kinds = tuple("full" if i + 1 in full else "kda" for i in range(s.layers))
+    kinds = _kimi_kinds(f, linear, s.layers)
     mixers: dict[object, Mixer] = {"full": latent_attention(f, s), "kda": kda}
     # K3's residual scorers and latent norm are not counted: their shapes are unpublished (below 4 M of 2.78 T weights).
     f.understood("attn_res_block_size", "latent_moe_use_norm")
     layers = _repeat(s, mixers, kinds, _kimi_chooser(f, s), 2 * s.hidden)
     return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden,
                  towers=draft_modules(f.whole("num_nextn_predict_layers", default=0), s.hidden, layers[-1]))
+
+
+def _kimi_kinds(f: Fields, linear: Fields, layers: int) -> tuple[object, ...]:
+    """Which layers attend to everything: a list of kinds, or of positions counted from one."""
+    linear.understood("kda_layers", "use_full_rank_gate")
+    listed = f.per_layer(layers, "layer_types")
+    if listed is not None:
+        return tuple({"full_attention": "full", "linear_attention": "kda"}.get(str(kind), kind) for kind in listed)
+    full = {int(str(i)) for i in linear.items("full_attn_layers") or ()}
+    return tuple("full" if i + 1 in full else "kda" for i in range(layers))
 
 
 def _kimi_chooser(f: Fields, s: Shape) -> Chooser:
@@ -95,6 +113,36 @@ def _kimi_chooser(f: Fields, s: Shape) -> Chooser:
     dense = (gated(s.hidden, f.whole("intermediate_size")),)
     sparse = sparse_pattern(f, s.layers)
     return lambda i: part if sparse[i] else dense
+
+
+def glm5_next(f: Fields, model_type: str) -> Draft:
+    """GLM-5.3-Flash: Kimi delta attention and pooled sparse latent attention between hyper-connected streams."""
+    del model_type
+    s = latent_shape(f)
+    linear = f.child("linear_attn_config") or Fields({})
+    linear.understood("gate_lower_bound", "safe_gate", "kda_layers", "full_attn_layers")
+    kda = KimiDelta(hidden=s.hidden, heads=linear.optional("num_heads") or f.whole("linear_num_heads"),
+                    head_dim=linear.optional("head_dim") or f.whole("linear_head_dim"),
+                    kernel=linear.optional("short_conv_kernel_size") or f.whole("linear_conv_kernel_dim", default=4))
+    f.understood("linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim", "linear_lower_bound",
+                 "index_kpool_always_select_tail", "hc_eps", "hc_sinkhorn_iters")
+    kinds = f.per_layer(s.layers, "layer_types") or tuple(
+        "full_attention" if i % 4 == 3 else "linear_attention" for i in range(s.layers))
+    indexers = indexers_of(f, s.layers, pool=f.whole("index_kpool", default=1))
+    streams = f.whole("hc_mult", default=4)
+    chooser = fine_grained(f, s, biased=True)
+    made: dict[object, Layer] = {}
+    layers = []
+    for i, kind in enumerate(kinds):
+        mixer = kda if kind == "linear_attention" else latent_attention(f, s, indexers[i])
+        key = (mixer, chooser(i))
+        if key not in made:
+            made[key] = Layer(mixer=mixer, feedforwards=key[1], extra_matrices=stream_mixers(streams, s.hidden),
+                              norm_parameters=2 * s.hidden + 2 * (stream_weights(streams) + 3))
+        layers.append(made[key])
+    count = f.whole("num_nextn_predict_layers", default=0)
+    return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden,
+                 towers=draft_modules(count, s.hidden, layers[-1]))
 
 
 def minimax(f: Fields, model_type: str) -> Draft:

@@ -20,6 +20,8 @@ from planner.catalog.importers.huggingface.fields import Fields
 from planner.core.architecture.attention import Attention
 from planner.core.architecture.feedforward import DenseFeedForward
 from planner.core.architecture.layer import FeedForward, Layer
+from planner.core.architecture.model import Tower
+from planner.core.architecture.parameters import layer_parameters
 
 Chooser = Callable[[int], tuple[FeedForward, ...]]
 
@@ -171,7 +173,7 @@ def llama4(f: Fields, model_type: str) -> Draft:
                               out_bias=bias, window=chunk if local else None, chunked=local and chunk is not None)
             made[key] = Layer(mixer=mixer, feedforwards=(sparse if key[1] else dense,), norm_parameters=2 * s.hidden)
         layers.append(made[key])
-    return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden, names=("language_model.model.layers.{i}",))
+    return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden)
 
 
 def _rotary_layers(f: Fields, layers: int) -> tuple[bool, ...]:
@@ -196,23 +198,27 @@ def ernie(f: Fields, model_type: str) -> Draft:
     first = f.whole("moe_layer_start_index", default=0)
     last = f.optional("moe_layer_end_index")
     step = f.whole("moe_layer_interval", default=1)
-    f.understood("moe_use_aux_free", "moe_gate", "num_nextn_predict_layers")
+    f.understood("moe_use_aux_free", "moe_gate")
     sparse = (mixture(s.hidden, experts, chosen, width, shared=f.whole("moe_num_shared_experts", default=0) * width,
                       router_biases=experts),)
     dense = (gated(s.hidden, f.whole("intermediate_size"), bias=f.flag("use_bias")),)
     end = s.layers - 1 if last is None or last >= s.layers or last < 0 else last
-    return build(f, s, Traits(tied=True),
-                 lambda i: sparse if first <= i <= end and (i + 1) % step == 0 else dense)
+    draft = build(f, s, Traits(tied=True),
+                  lambda i: sparse if first <= i <= end and (i + 1) % step == 0 else dense)
+    # A draft module is a dense layer, a 2·hidden → hidden projection and two norms.
+    count = f.whole("num_nextn_predict_layers", default=0)
+    each = layer_parameters(replace(draft.layers[-1][1], feedforwards=dense)) + 2 * s.hidden**2 + 2 * s.hidden
+    drafts = (Tower(name="mtp", kind="mtp", parameters=count * each, hidden=s.hidden, layers=count),) if count else ()
+    return replace(draft, towers=drafts)
 
 
 def hunyuan(f: Fields, model_type: str) -> Draft:
     """Hunyuan mixtures: a shared expert in parallel, per-head norms, optional cross-layer key-value sharing."""
-    del model_type
     s = shape(f, tied=True)
     if f.flag("use_cla") and f.whole("cla_share_factor", default=1) > 1:
         raise f.wrong("use_cla", "false (cross-layer attention of Hunyuan-Large is not modelled)", True)
     width = _uniform(f, "moe_intermediate_size") or f.whole("intermediate_size")
-    shared = _uniform(f, "num_shared_expert") or 0
+    shared = _uniform(f, "num_shared_expert") or (1 if model_type == "hunyuan_v1_moe" else 0)
     f.understood("cla_share_factor", "use_mixed_mlp_moe", "intermediate_size", "attention_head_dim", "norm_type",
                  "moe_drop_tokens", "moe_random_routing_dropped_token", "capacity_factor", "use_cla", "pool_type",
                  "num_media_embeds", "group_limited_greedy", "n_group", "class_num")
@@ -252,9 +258,11 @@ def fine_grained(f: Fields, s: Shape, *, biased: bool, form: Callable[..., Dense
     count = f.whole("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", default=0)
     part = mixture(s.hidden, experts, chosen_of(f), width, shared=count * shared, form=form,
                    router_biases=experts if biased else 0)
-    dense = form(s.hidden, f.whole("dense_intermediate_size", "intermediate_size"))
     f.understood("intermediate_size", "moe_router_enable_expert_bias", "enable_moe_fp32_combine", "use_expert_bias")
     sparse_layers = sparse_pattern(f, s.layers)
+    if all(sparse_layers):
+        return lambda _: (part,)
+    dense = form(s.hidden, f.whole("dense_intermediate_size", "intermediate_size"))
     return lambda i: (part,) if sparse_layers[i] else (dense,)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.catalog.importers.huggingface.blocks import Draft, Shape, gated, layer_count, mixture, plain, runs, shape
 from planner.catalog.importers.huggingface.families.dense import LLAMA, attention_of
@@ -17,6 +18,8 @@ from planner.core.architecture.parameters import layer_parameters
 from planner.core.errors import MissingFact
 
 _PATTERN = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+_SPELLINGS = {"linear_attention": "mamba", "full_attention": "attention", "mamba2": "mamba", "dense": "mlp",
+              "sparse": "moe"}
 
 
 def fp32_state(f: Fields) -> bool:
@@ -54,7 +57,7 @@ def mamba2(f: Fields, model_type: str) -> Draft:
     mixer = Mamba2(hidden=hidden, heads=heads, head_dim=width, state_size=f.whole("state_size", default=128),
                    groups=f.whole("n_groups", default=8), kernel=f.whole("conv_kernel", default=4),
                    conv_bias=f.flag("use_conv_bias", default=True), projection_bias=f.flag("use_bias"),
-                   fp32_state=fp32_state(f))
+                   out_bias=f.flag("use_bias"), fp32_state=fp32_state(f))
     layer = Layer(mixer=mixer, norms=1, norm_parameters=hidden)
     return Draft(shape=s, layers=((s.layers, layer),), extra_parameters=hidden, names=("backbone.layers.{i}",))
 
@@ -85,8 +88,8 @@ def jamba(f: Fields, model_type: str) -> Draft:
     return Draft(shape=s, layers=layers, extra_parameters=s.hidden)
 
 
-def _mamba2_of(f: Fields, hidden: int) -> Mamba2:
-    """The Mamba-2 mixer under the names hybrids use."""
+def _mamba2_of(f: Fields, hidden: int, *, bias: str = "mamba_proj_bias") -> Mamba2:
+    """The Mamba-2 mixer under the names hybrids use; ``bias`` is the field that gives its projections biases."""
     width = f.optional("mamba_d_head", "mamba_head_dim")
     heads = f.optional("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
     inner = f.optional("mamba_d_ssm") or f.whole("mamba_expand", "expand", default=2) * hidden
@@ -98,7 +101,7 @@ def _mamba2_of(f: Fields, hidden: int) -> Mamba2:
                   groups=f.whole("mamba_n_groups", "n_groups", "mamba_ngroups", default=1),
                   kernel=f.whole("mamba_d_conv", "conv_kernel", default=4),
                   conv_bias=f.flag("mamba_conv_bias", "use_conv_bias", default=True),
-                  projection_bias=f.flag("mamba_proj_bias"), norm=f.flag("mamba_rms_norm", default=True),
+                  projection_bias=f.flag(bias), out_bias=f.flag(bias), norm=f.flag("mamba_rms_norm", default=True),
                   fp32_state=fp32_state(f))
 
 
@@ -109,6 +112,7 @@ def granite_hybrid(f: Fields, model_type: str) -> Draft:
     if kinds is None:
         attention_at = set(f.items("attn_layer_indices") or ())
         kinds = tuple("attention" if i in attention_at else "mamba" for i in range(s.layers))
+    kinds = tuple(_SPELLINGS.get(str(kind), kind) for kind in kinds)
     f.understood("position_embedding_type", "attn_rotary_emb", "attn_layer_indices", "shared_intermediate_size",
                  "num_local_experts", "num_experts_per_tok", "intermediate_size", "init_method")
     parts: list[FeedForward] = []
@@ -119,7 +123,7 @@ def granite_hybrid(f: Fields, model_type: str) -> Draft:
         parts.append(gated(s.hidden, f.whole("shared_intermediate_size", "intermediate_size")))
     known: dict[object, Layer] = {}
     for kind in set(kinds):
-        if kind not in {"attention", "mamba", "full_attention"}:
+        if kind not in {"attention", "mamba"}:
             raise MissingFact(f"layer type {kind!r} is not modelled for this family.", fact="layer_types",
                               pointer="/config/layer_types")
         mixer = _mamba2_of(f, s.hidden) if kind == "mamba" else attention_of(f, s, LLAMA, None)
@@ -147,11 +151,7 @@ def falcon_h1(f: Fields, model_type: str) -> Draft:
 
 def _mamba2_with_norm(f: Fields, hidden: int) -> Mamba2:
     """Falcon-H1 has the gated norm only where ``mamba_rms_norm`` says so."""
-    f.has("mamba_rms_norm")
-    made = _mamba2_of(f, hidden)
-    return Mamba2(hidden=hidden, heads=made.heads, head_dim=made.head_dim, state_size=made.state_size,
-                  groups=made.groups, kernel=made.kernel, conv_bias=made.conv_bias,
-                  projection_bias=made.projection_bias, norm=f.flag("mamba_rms_norm"), fp32_state=made.fp32_state)
+    return replace(_mamba2_of(f, hidden), norm=f.flag("mamba_rms_norm"), out_bias=False)
 
 
 def nemotron_h(f: Fields, model_type: str) -> Draft:
@@ -177,7 +177,8 @@ def nemotron_h(f: Fields, model_type: str) -> Draft:
 def _kinds(f: Fields, letters: str, words: str, layers: int | None) -> Sequence[str]:
     pattern = f.text(letters)
     listed = f.items(words)
-    kinds = [_PATTERN.get(letter, letter) for letter in pattern] if listed is None else [str(kind) for kind in listed]
+    kinds = [_PATTERN.get(letter, letter) for letter in pattern] if listed is None else [
+        _SPELLINGS.get(str(kind), str(kind)) for kind in listed]
     if not kinds or (layers is not None and len(kinds) != layers):
         raise MissingFact(f"{letters} must describe every layer.", fact=letters, pointer=f"/config/{letters}")
     return kinds
@@ -188,7 +189,7 @@ def _single_block(f: Fields, s: Shape, kind: str, *, corrected: int = 1) -> Laye
     mixer: Attention | Mamba2 | None = None
     parts: tuple[FeedForward, ...] = ()
     if kind == "mamba":
-        mixer = _mamba2_of(f, s.hidden)
+        mixer = _mamba2_of(f, s.hidden, bias="use_bias")
     elif kind == "attention":
         mixer = attention_of(f, s, LLAMA, None)
     elif kind == "mlp":
