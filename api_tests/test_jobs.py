@@ -52,7 +52,8 @@ def wait_for(client, job_id, states, limit_s=20.0):
 
 
 def events_of(text):
-    frames = [dict(line.split(": ", 1) for line in frame.split("\n")) for frame in text.split("\n\n") if "id: " in frame]
+    told = [frame.split("\n") for frame in text.split("\n\n") if "id: " in frame]
+    frames = [dict(line.split(": ", 1) for line in frame) for frame in told]
     return [(int(frame["id"]), frame["event"]) for frame in frames]
 
 
@@ -108,8 +109,8 @@ def test_a_finished_job_cannot_be_cancelled(client, planner, worker):
 def test_failures_are_told_and_only_outside_ones_tried_again(client, planner, error, state, runs):
     calls = []
 
-    def handler(request, caller, report):
-        calls.append(request)
+    def handler(*asked):
+        calls.append(asked)
         raise error
 
     worker = Worker(planner.queue, {"bad": handler}, "here")

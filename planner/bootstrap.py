@@ -18,9 +18,10 @@ from planner.services.resources import ResourceService
 if TYPE_CHECKING:
     from planner.services.jobs import JobService
     from planner.services.labs import LabService
+    from planner.services.parse import Grammar
     from planner.services.plan.answer import PlanService
-    from planner.services.sweep.service import SweepService
     from planner.services.supervision import Supervisor
+    from planner.services.sweep.service import SweepService
     from planner.services.worker import Handler
     from planner.services.workspaces import WorkspaceService
     from planner.storage.unit_of_work import SqlStore
@@ -60,6 +61,14 @@ class Planner:
         """Return a stored calibration, its SKU under its catalogued name."""
         document = self.catalog.entry("calibration", name, workspace).document
         return {**document, "sku": self.catalog.sku(str(document["sku"]), workspace).id}
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        """Return the reader of questions in plain words."""
+        from planner.catalog.vocabulary import built_in_vocabulary  # noqa: PLC0415 - reads every model file
+        from planner.services.parse import Grammar  # noqa: PLC0415 - as above
+
+        return Grammar(built_in_vocabulary())
 
     @cached_property
     def labs(self) -> LabService:

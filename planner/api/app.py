@@ -16,7 +16,7 @@ from planner.api.answer_cache import AnswerCache
 from planner.api.gate import Gate
 from planner.api.metrics import Metrics
 from planner.api.problems import add_handlers
-from planner.api.routers import jobs, labs, plan, resources, service, sweep, workspace
+from planner.api.routers import jobs, labs, parse, plan, resources, service, sweep, workspace
 from planner.bootstrap import Planner
 from planner.locations import static_folder
 from planner.schemas.problems import Problem
@@ -25,8 +25,16 @@ TITLE = "LLM serving capacity planner"
 DESCRIPTION = ("What limits a model on a GPU, how many GPUs a demand needs, and why. SI units, named by each field's "
                "suffix; every refusal is application/problem+json.")
 
-ROUTERS: tuple[APIRouter, ...] = (service.router, plan.router, sweep.router, labs.router, *resources.ROUTERS, workspace.router,
-                                  jobs.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    service.router,
+    plan.router,
+    sweep.router,
+    labs.router,
+    parse.router,
+    *resources.ROUTERS,
+    workspace.router,
+    jobs.router,
+)
 """Every router of the service, in the order of the reference page."""
 
 
@@ -43,7 +51,7 @@ def create_app(planner: Planner) -> FastAPI:
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     if planner.settings.answer_cache_entries:
         app.add_middleware(AnswerCache, entries=planner.settings.answer_cache_entries,
-                           generation=lambda: planner.catalog.generation())
+                           generation=lambda: planner.catalog.generation())  # noqa: PLW0108 - not before upgrade
     app.add_middleware(Gate, hosts=planner.settings.allowed_hosts)
     app.add_middleware(Metrics, registry=app.state.registry)
     return app

@@ -20,13 +20,13 @@ _WHY = {
 }
 
 
-def planner_of(request: Request) -> Planner:
+async def planner_of(request: Request) -> Planner:
     """Return the services of this application."""
     planner: Planner = request.app.state.planner
     return planner
 
 
-def caller_of() -> Caller:
+async def caller_of() -> Caller:
     """Return who asks: until keys exist, the one user of this machine."""
     return Caller()
 

@@ -23,7 +23,7 @@ def describe_model(model: Model | ModelCard) -> Mapping[str, Any]:
             "total": counts.total, "active": counts.active, "embedding": counts.embedding, "head": counts.head,
             "active_without_embedding": counts.active_without_embedding,
             "active_without_embedding_and_head": counts.active_without_embedding_and_head,
-            "components": {**counts.modules, **counts.towers}},
+            "components": {**{str(module): count for module, count in counts.modules.items()}, **counts.towers}},
         "kv_bytes_per_token": {name: first_bytes_per_token(model, fmt.bytes_per_element)
                                for name, fmt in CACHE_FORMATS.items()},
         "kv_bytes_per_further_token": {name: bytes_per_token(model, fmt.bytes_per_element)

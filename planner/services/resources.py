@@ -21,7 +21,8 @@ SLUG = r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)?"
 LONGEST_ID = 200
 _SLUG = re.compile(SLUG)
 _RESERVED = ("/history",)
-_OF_A_SKU: frozenset[Kind] = frozenset({"price", "calibration"})
+OF_A_SKU: frozenset[Kind] = frozenset({"price", "calibration"})
+"""Kinds whose documents name a SKU."""
 
 
 class OtherQuestion(Conflict):
@@ -154,7 +155,7 @@ class ResourceService:
     def _checked(self, kind: Kind, caller: Caller, document: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a document that its kind's reader accepts, naming its SKU by id."""
         found = dict(document)
-        if kind in _OF_A_SKU:
+        if kind in OF_A_SKU:
             found["sku"] = self._catalog.sku(found["sku"], caller.workspace).id
         self._catalog.libraries[kind].read(found["id"], found)
         return found

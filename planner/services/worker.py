@@ -134,7 +134,7 @@ class Worker:
         except PlannerError as error:
             progress.done.set()
             self._queue.fail(claim, _told(error), retry=isinstance(error, AdapterError))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a handler's bug must fail its job, not the worker
             progress.done.set()
             _log.exception("job %s met an error nobody foresaw", job.id)
             detail = f"The planner met an error it did not foresee: {type(error).__name__}."

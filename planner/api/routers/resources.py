@@ -37,7 +37,9 @@ def shown(planner: Planner, entry: Entry, workspace: str) -> dict[str, Any]:
             "created_at": entry.created_at, "updated_at": entry.updated_at, "updated_by": entry.updated_by}
     try:
         value = library.value(entry.id) if entry.built_in else library.read(entry.id, entry.document)
-        body |= library.describe(value)
+        for name, derived in library.describe(value).items():
+            given = body.get(name)
+            body[name] = {**given, **derived} if isinstance(given, dict) and isinstance(derived, dict) else derived
     except MissingFact as missing:
         body["missing_fact"] = {"fact": missing.fact, "detail": missing.detail}
     del workspace
@@ -150,10 +152,6 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
         return Response(status_code=204)
 
 
-ROUTERS = (
-    router_of("model", "models", ModelForm),
-    router_of("sku", "skus", SkuForm),
-    router_of("price", "prices", PriceForm),
-    router_of("scenario", "scenarios", ScenarioForm),
-    router_of("calibration", "calibrations", CalibrationForm),
-)
+FORMS: dict[Kind, type[Question]] = {"model": ModelForm, "sku": SkuForm, "price": PriceForm,
+                                     "scenario": ScenarioForm, "calibration": CalibrationForm}
+ROUTERS = tuple(router_of(kind, f"{kind}s", form) for kind, form in FORMS.items())
