@@ -97,8 +97,7 @@ class CacheFootprint:
                 left, start = left - slope * (c.window - start), c.window
             slope -= c.bytes_per_token
         last = start + num.maximum(left, 0.0) / slope if any(c.window == inf for c in self.classes) else inf
-        return num.floor(last) if found is None else num.where(num.isfinite(found), num.floor(num.minimum(found, 1e300)),
-                                                             num.floor(last) if last is not inf else inf)
+        return num.floor(last if found is None else num.where(num.isfinite(found), found, last))
 
 
 def cache_footprint(model: Model | ModelCard, layout: Layout, cache: CacheFormat) -> CacheFootprint:

@@ -36,6 +36,8 @@ NORM_FLOP = 5.0
 PASSES_PER_NORM = 2.0
 """A norm fused with the residual add still reads and writes the hidden stream once [1]."""
 FP32_BYTES = 4.0
+RECURRENT = frozenset({"linear", "ssm"})
+"""Kinds whose states have curves of their own; buffers beside a cache move like linear attention's states."""
 SIXTEEN_BIT = frozenset({Module.EMBEDDING, Module.HEAD, Module.ROUTER, Module.OTHER})
 """Modules every quantiser leaves in 16 bit."""
 
@@ -164,7 +166,7 @@ class _Lowering:
                 share = pieces_on_rank(core.state.units, tp) / core.state.units
                 size = core.state.fp32_elements * FP32_BYTES + core.state.model_elements * ACTIVATION_BYTES
                 prompt_flop = core.token_flop if core.prefill_token_flop is None else core.prefill_token_flop
-                self.states.add(times, name=core.name, kind=core.kind, state_bytes=size * share * core.state.touched,
+                self.states.add(times, name=core.name, kind=core.kind if core.kind in RECURRENT else "linear", state_bytes=size * share * core.state.touched,
                                 token_flop=core.token_flop * heads, prompt_flop=prompt_flop * heads,
                                 io_bytes=heads * core.io_elements * ACTIVATION_BYTES)
 

@@ -70,12 +70,16 @@ def log1p(a: Numeric) -> Any:  # noqa: ANN401 - as above
 
 def floor(a: Numeric) -> Any:  # noqa: ANN401 - as above
     """The whole number below."""
-    return float(math.floor(a)) if isinstance(a, _PLAIN) else np.floor(a)
+    if isinstance(a, _PLAIN):
+        return float(math.floor(a)) if math.isfinite(a) else a
+    return np.floor(a)
 
 
 def ceil(a: Numeric) -> Any:  # noqa: ANN401 - as above
     """The whole number above."""
-    return float(math.ceil(a)) if isinstance(a, _PLAIN) else np.ceil(a)
+    if isinstance(a, _PLAIN):
+        return float(math.ceil(a)) if math.isfinite(a) else a
+    return np.ceil(a)
 
 
 def isfinite(a: Numeric) -> Any:  # noqa: ANN401 - as above
