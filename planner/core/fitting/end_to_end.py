@@ -1,4 +1,4 @@
-r"""A few shared coefficients fitted to whole served runs: robust, group-balanced, with priors, scored on left-out groups.
+r"""A few shared coefficients fitted to whole served runs: robust, group-balanced, with priors, scored out of group.
 
 .. math:: \min_x \sum_i w_i\,\rho_\delta(r_i(x)) + \sum_j ((x_j - x^0_j)/s_j)^2, \quad r = \ln(predicted/measured)
 
@@ -17,11 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.core.quantities.arrays import Array
 
 Values = Mapping[str, float]
-Residuals = Callable[[Values, Array], Array]
+Index = npt.NDArray[np.int64]
+Residuals = Callable[[Values, Index], Array]
 """(coefficients, row numbers) → ln(predicted/measured) of those rows; nan where nothing was measured."""
 
 _STEP = 0.02  # finite difference on the logarithm of a coefficient: 2 %
@@ -44,8 +46,8 @@ class Coefficient:
 class Rows:
     """Measured rows, as many as residuals."""
 
-    group: Array
-    """Group number of each row, int."""
+    group: Index
+    """Group number of each row."""
     weight: Array
     """Weight of each row [1]."""
     scale: Array
@@ -65,7 +67,7 @@ class SharedFit:
     """Coefficients by left-out group number."""
 
 
-def group_weights(group: Array) -> Array:
+def group_weights(group: Index) -> Array:
     """Row weights that let groups count by the square root of their size: (median size / size)^½.
 
     Parameters
@@ -97,10 +99,10 @@ class _Problem:
     def values(self, x: Array) -> dict[str, float]:
         return dict(zip(self.names, np.exp(x).tolist(), strict=True))
 
-    def residuals(self, x: Array, keep: Array) -> Array:
+    def residuals(self, x: Array, keep: Index) -> Array:
         return self.model(self.values(x), keep)
 
-    def jacobian(self, x: Array, at: Array, keep: Array) -> Array:
+    def jacobian(self, x: Array, at: Array, keep: Index) -> Array:
         columns = []
         for index in range(x.size):
             moved = x.copy()

@@ -138,7 +138,8 @@ FORMS: Mapping[str, Form] = {form.operator: form for form in (
         _time("launch", 4, 0.3, 20), _time("serial", 0.6, 0.01, 5), _share("memory", 0.9),
         _share("compute", 0.65, prior=0.5), Parameter(name="quantise", usual=2.0, low=1e-3, high=15))),
     Form(operator="moe", predict=_moe, parameters=(
-        _time("launch", 25, 2, 150), _time("per_local_expert", 0.02, 1e-4, 0.6), _time("per_active_expert", 0.1, 1e-3, 1),
+        _time("launch", 25, 2, 150), _time("per_local_expert", 0.02, 1e-4, 0.6),
+        _time("per_active_expert", 0.1, 1e-3, 1),
         _share("memory", 0.85), _share("compute", 0.5), _share("streaming", 0.45),
         Parameter(name="gathered", usual=0.7, low=0.1, high=20))),
     Form(operator="decode", predict=_decode, parameters=(*_DECODE, _time("per_sequence", 0.01, 1e-4, 0.5))),

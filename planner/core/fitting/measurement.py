@@ -1,4 +1,4 @@
-"""Measured kernel latencies as tables of one operator class, format, chip and engine, with what was set aside and why."""
+"""Measured kernel latencies as tables of one operator class, format, chip and engine, and what was set aside."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.core.errors import InvalidQuantity
 from planner.core.quantities.arrays import Array
@@ -44,7 +45,7 @@ class KernelTable:
         return " ".join(part for part in (self.operator, self.key, self.chip, self.engine, self.kernel) if part)
 
 
-def without(table: KernelTable, drop: Array, reason: str) -> KernelTable:
+def without(table: KernelTable, drop: npt.ArrayLike, reason: str) -> KernelTable:
     """The table without some rows, which are counted under a reason.
 
     Parameters

@@ -1,0 +1,36 @@
+"""Profile files written: one TOML file per level and engine, numbers to four digits, provenance first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+Tables = Mapping[str, Mapping[str, float]]
+
+
+def profile_text(tables: Tables, *, measured_on: str, source: str) -> str:
+    """The TOML text of one profile file; tables are sorted, so that refits differ only where numbers do."""
+    lines = ["[about]", f'measured_on = "{measured_on}"', f'source = "{source}"']
+    for name in sorted(tables):
+        lines += ["", f"[{_quoted(name)}]", *(f"{key} = {_number(value)}" for key, value in tables[name].items())]
+    return "\n".join(lines) + "\n"
+
+
+def write_profiles(root: Path, levels: Mapping[tuple[str, str], Tables], *, measured_on: str,
+                   source: str) -> list[Path]:
+    """Every level's file under a folder; the paths written."""
+    written = []
+    for (level, engine), tables in sorted(levels.items()):
+        path = root / level / f"{engine}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(profile_text(tables, measured_on=measured_on, source=source), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1e6 else f"{value:.6g}"
+
+
+def _quoted(name: str) -> str:
+    return ".".join(f'"{part}"' if ":" in part else part for part in name.split("."))

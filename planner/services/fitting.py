@@ -1,0 +1,141 @@
+"""From kernel files to efficiency curves: fit every table, summarise errors, lay the curves out as profile files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from planner.core.errors import InvalidQuantity
+from planner.core.fitting.efficiency import CurveFit, fit_curve
+from planner.core.fitting.forms import FORMS
+from planner.core.fitting.measurement import KernelTable
+from planner.core.hardware.chip import Chip
+from planner.services.kernel_tables import KernelTables, Refused, Row, kernel_tables, merged
+
+# Profile table each operator class belongs to, and the end of its key that names a variant inside the table.
+_TABLES: Mapping[str, str] = {
+    "gemm": "gemm", "moe": "moe", "decode": "decode", "mla_decode": "decode", "mla_block": "decode",
+    "prompt": "prompt", "mla_prompt": "prompt", "all_reduce": "all_reduce", "gather": "gather",
+    "all_to_all": "all_to_all", "recurrent_decode": "recurrent", "recurrent_prompt": "recurrent",
+}
+_SINGLE = frozenset({"all_reduce", "gather"})
+_TIMES = frozenset(p.name for form in FORMS.values() for p in form.parameters if p.high < 1e-2)  # [s] all floors are
+# A curve whose shapes it was not fitted on come out this wrong describes its rows, not the chip: it is reported only.
+_USABLE = 0.35
+
+ProfileTable = dict[str, dict[str, float]]
+Profiles = dict[tuple[str, str], ProfileTable]
+"""(level, engine) → table.key → parameter → value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFits:
+    """Fitted curves of a set of files, with what was set aside."""
+
+    fits: tuple[CurveFit, ...]
+    too_small: tuple[KernelTable, ...]
+    refused: tuple[Refused, ...]
+
+
+def fit_kernels(files: Iterable[Iterable[Row]], chip: Callable[[str], Chip]) -> KernelFits:
+    """The curves of kernel files; tables of the same kernel in several files are one."""
+    read: list[KernelTables] = [kernel_tables(rows, chip) for rows in files]
+    fits, small = [], []
+    for table in merged(t for part in read for t in part.tables):
+        try:
+            fits.append(fit_curve(table))
+        except InvalidQuantity:
+            small.append(table)
+    return KernelFits(fits=tuple(fits), too_small=tuple(small), refused=tuple(r for part in read for r in part.refused))
+
+
+def errors_by(fits: Sequence[CurveFit]) -> dict[tuple[str, str, str], tuple[float, int]]:
+    """(operator, chip, engine) → leave-shapes-out error over its tables' rows, and those rows."""
+    sums: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for fit in fits:
+        entry = sums[fit.table.operator, fit.table.chip, fit.table.engine]
+        entry[0] += fit.error * fit.rows
+        entry[1] += fit.rows
+    return {key: (total / rows, int(rows)) for key, (total, rows) in sorted(sums.items())}
+
+
+def profiles_of(fits: Sequence[CurveFit], architecture: Mapping[str, str]) -> Profiles:
+    """Profile tables per SKU and engine, then medians per architecture family and for everything else."""
+    skus = _per_sku(fits)
+    _without_host_floors(skus)
+    levels: Profiles = dict(skus)
+    for (sku, engine), tables in skus.items():
+        for key in tables:
+            for group in _wider(sku, engine, architecture[sku]):
+                levels.setdefault(group, {})[key] = {}
+    for (level, engine), tables in levels.items():
+        for key in [k for k, values in tables.items() if not values]:
+            tables[key] = _median([t[key] for (sku, e), t in skus.items() if key in t and engine in {e, "generic"}
+                                   and level in {sku, architecture[sku], "default"}])
+    return {group: tables for group, tables in levels.items() if group[1] != "nccl"}
+
+
+def _per_sku(fits: Sequence[CurveFit]) -> Profiles:
+    """The chosen curve of every profile table, by SKU and engine."""
+    chosen: dict[tuple[str, str, str], CurveFit] = {}
+    for fit in fits:
+        if fit.error <= _USABLE and (fit.table.engine != "nccl" or fit.table.operator == "gather"):
+            where = (fit.table.chip, fit.table.engine, f"{profile_key(fit.table)}|{_half(fit)}")
+            if where not in chosen or _preferred(fit, chosen[where]):
+                chosen[where] = fit
+    skus: Profiles = {}
+    for (sku, engine, key), fit in chosen.items():
+        skus.setdefault((sku, engine), {}).setdefault(key.split("|")[0], {}).update(_values(fit))
+    return skus
+
+
+def _half(fit: CurveFit) -> str:
+    """Recurrent curves are fitted in two halves that share a profile table."""
+    return fit.table.operator if fit.table.operator.startswith("recurrent") else ""
+
+
+def _wider(sku: str, engine: str, family: str) -> list[tuple[str, str]]:
+    """The levels that inherit from a SKU's curve; NCCL is every engine's, so it has no engine level."""
+    general = [(sku, "generic"), (family, "generic"), ("default", "generic")]
+    return general if engine == "nccl" else [*general, (family, engine)]
+
+
+def _median(members: list[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for member in members for name in member)
+    return {name: median(m[name] for m in members if name in m) for name in names}
+
+
+def profile_key(table: KernelTable) -> str:
+    """Where a table's curve goes in a profile file."""
+    name = _TABLES[table.operator]
+    if table.operator in _SINGLE:
+        return name
+    key = {"gdn": "linear", "kda": "linear"}.get(table.key, table.key).split("+")[0]
+    gathered = table.features.get("gathered_traffic")
+    return f"{name}.{key}:ep" if gathered is not None and (gathered > 0).all() else f"{name}.{key}"
+
+
+def _preferred(new: CurveFit, old: CurveFit) -> bool:
+    """Kernels before whole blocks, NCCL last, then the table with more rows."""
+    def rank(fit: CurveFit) -> tuple[bool, bool, int]:
+        return (fit.table.operator != "mla_block", "NCCL" not in fit.table.kernel, fit.rows)
+    return rank(new) > rank(old)
+
+
+def _values(fit: CurveFit) -> dict[str, float]:
+    values = {k: v for k, v in fit.values.items() if not k.startswith("block_")}
+    if fit.table.operator == "mla_block":
+        values.pop("launch")  # the block's floor is that of its projections too
+    return {f"{k}_s" if k in _TIMES else k: v for k, v in values.items()}
+
+
+def _without_host_floors(levels: Profiles) -> None:
+    """Launch floors of GEMMs more than twice those of the same chip's other engines are the host's: use the peers'."""
+    for (sku, engine), tables in levels.items():
+        for key, values in tables.items():
+            peers = [t[key]["launch_s"] for (s, e), t in levels.items() if s == sku and e != engine and key in t
+                     and key.startswith("gemm.")]
+            if peers and values["launch_s"] > 2 * min(peers):
+                values["launch_s"] = min(peers)
