@@ -12,7 +12,8 @@ Sku = Annotated[str, Field(min_length=1, max_length=200)] | dict[str, Any]
 Dtype = Annotated[str, Field(min_length=1, max_length=40, examples=["bf16"])]
 Flop = Annotated[float, Field(ge=0, le=1e30, description="[FLOP]")]
 Bytes = Annotated[float, Field(gt=0, le=1e30, description="[byte]")]
-Size = Annotated[int, Field(ge=1, le=2**53)]
+Size = Annotated[int, Field(ge=1, le=2**31)]
+Count = Annotated[int, Field(ge=1, le=2**53)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Tensors = Annotated[int, Field(ge=0, le=64)] | Annotated[list[Annotated[str, Field(min_length=1, max_length=60)]],
                                                         Field(max_length=64)]
@@ -62,9 +63,9 @@ class DiagnoseRequest(ChipQuestion):
     flop: Flop
     bytes: Bytes
     time_s: Annotated[float, Field(gt=0, le=1e9, description="[s]")]
-    kernels: Size | None = None
+    kernels: Count | None = None
     bytes_algorithmic: Bytes | None = None
-    grid_blocks: Size | None = None
+    grid_blocks: Count | None = None
     bytes_in_flight: Bytes | None = None
     stream_bytes_per_s: Annotated[float, Field(gt=0, le=1e24, description="measured copy [byte/s]")] | None = None
 
@@ -120,7 +121,7 @@ class FusionOperation(Question):
 class FusionRequest(ChipQuestion):
     """A chain of element-wise operations; a boundary that is true goes through memory."""
 
-    elements: Size
+    elements: Count
     operations: Annotated[list[FusionOperation], Field(min_length=1, max_length=64)]
     boundaries: Annotated[list[bool], Field(max_length=63)] | None = None
 

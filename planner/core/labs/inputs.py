@@ -63,6 +63,8 @@ def element_type(text: str) -> ElementType:
 
 
 _PRINTABLE = 1e300
+SMALLEST = 1 / LARGEST
+"""Nothing measurable lies below this; quotients of two checked numbers stay finite [any unit]."""
 _BOUNDARY_ALIASES = {"hbm": "memory", "dram": "memory", "smem": "shared_memory", "nvlink": "scale_up", "pcie": "host",
                      "nic": "network", "register": "registers"}
 
@@ -155,7 +157,7 @@ def positive(**fields: float | None) -> None:
         Names the first field at fault.
     """
     for name, value in fields.items():
-        if value is not None and not 0 < value <= LARGEST:
+        if value is not None and not SMALLEST <= value <= LARGEST:
             raise InvalidQuantity(_sentence(name, value, "a finite number above zero"), pointer=f"/{name}")
 
 
