@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from planner.core.errors import InvalidQuantity
 from planner.core.execution.roofline import time_overlapped
 from planner.core.hardware.chip import Chip
@@ -184,19 +186,20 @@ def _groups(chip: Chip, dtype: ElementType, elements: float, operations: Sequenc
     starts = [0, *(index + 1 for index, cut in enumerate(cuts) if cut), len(operations)]
     parts = [tuple(operations[a:b]) for a, b in pairwise(starts)]
     peak = chip.peak("fp32" if chip.peaks.get("fp32") else dtype.pipe)
-    found = []
-    for index, part in enumerate(parts):
-        later = {name for other in parts[index + 1:] for op in other for name in op.reads}
-        reads, writes = _external(part, later)
-        W, Q = elements * sum(op.work for op in part), elements * dtype.bytes * (len(reads) + len(writes))
-        found.append(FusedGroup(
-            operations=tuple(op.name for op in part), reads=reads, writes=writes, work=W, traffic=Q,
-            time=float(time_overlapped(W, Q, peak, chip.bandwidth)), live_bytes=_live(part, dtype)))
-    return tuple(found)
+    edges = [_external(part, parts[index + 1:]) for index, part in enumerate(parts)]
+    work = [elements * sum(op.work for op in part) for part in parts]
+    traffic = [elements * dtype.bytes * (len(reads) + len(writes)) for reads, writes in edges]
+    times = time_overlapped(np.array(work), np.array(traffic), peak, chip.bandwidth).tolist()
+    return tuple(
+        FusedGroup(operations=tuple(op.name for op in part), reads=edge[0], writes=edge[1], work=W, traffic=Q, time=t,
+                   live_bytes=_live(part, dtype))
+        for part, edge, W, Q, t in zip(parts, edges, work, traffic, times, strict=True))
 
 
-def _external(part: Sequence[Operation], later: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _external(part: Sequence[Operation], after: Sequence[Sequence[Operation]]
+              ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Tensors a fused group must read, and those it must write: wanted later, or read by nobody here."""
+    later = {name for other in after for op in other for name in op.reads}
     made: dict[str, None] = {}
     reads: dict[str, None] = {}
     for op in part:
