@@ -154,15 +154,29 @@ def columns(scenario: Scenario) -> Columns:
     Columns
         Their positions.
     """
-    pairs = _undominated([pair for w in range(len(scenario.workloads)) for pair in _pairs(scenario, w)], scenario)
+    kept = _undominated([pair for w in range(len(scenario.workloads)) for pair in pairs(scenario, w)], scenario)
     spare = [w.spare for w in scenario.workloads]
-    return Columns(pairs=tuple(pairs), rentals=tuple(o for o in scenario.offers if not isinstance(o, Commitment)),
+    return Columns(pairs=tuple(kept), rentals=tuple(o for o in scenario.offers if not isinstance(o, Commitment)),
                    commitments=tuple(o for o in scenario.offers if isinstance(o, Commitment)),
                    apis=len(scenario.apis), slices=scenario.moments.period.size, periods=scenario.calendar.periods,
-                   marked=tuple(i for i, pair in enumerate(pairs) if spare[pair.workload]))
+                   marked=tuple(i for i, pair in enumerate(kept) if spare[pair.workload]))
 
 
-def _pairs(scenario: Scenario, workload: int) -> list[Pair]:
+def pairs(scenario: Scenario, workload: int) -> list[Pair]:
+    """Every replica a workload may run, on every pool that takes it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The question.
+    workload : int
+        Index of the workload.
+
+    Returns
+    -------
+    list of Pair
+        In the order of candidates, then pools.
+    """
     asked, found = scenario.workloads[workload], []
     for candidate in scenario.candidates:
         if candidate.workload != asked.id:
@@ -175,18 +189,18 @@ def _pairs(scenario: Scenario, workload: int) -> list[Pair]:
     return found
 
 
-def _undominated(pairs: list[Pair], scenario: Scenario) -> list[Pair]:
+def _undominated(given: list[Pair], scenario: Scenario) -> list[Pair]:
     """Pairs no other pair of the same workload and pool replaces at every count: exact, nothing is lost.
 
     m = floor(slot / slot') smaller replicas fit where one larger did. They replace it when together they carry as much,
     and, where replicas may fail, when losing one of them loses no more.
     """
     kept: list[Pair] = []
-    for pair in sorted(pairs, key=lambda p: (p.slot, -p.capacity)):
+    for pair in sorted(given, key=lambda p: (p.slot, -p.capacity)):
         spare = scenario.workloads[pair.workload].spare
         if not any(_replaces(other, pair, spare) for other in kept):
             kept.append(pair)
-    order = {id(pair): i for i, pair in enumerate(pairs)}
+    order = {id(pair): i for i, pair in enumerate(given)}
     return sorted(kept, key=lambda p: order[id(p)])
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.core.fleet.offers import RESIDUAL, ApiOffer, Commitment, Offer
+from planner.core.fleet.hosted import ApiOffer
+from planner.core.fleet.offers import RESIDUAL, Commitment, Offer
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.power import energy
 from planner.core.fleet.scenario import Scenario

@@ -166,10 +166,10 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
 def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,
                budget_s: float) -> list[tuple[Pattern | None, float]]:
     """Every slice's cheapest pattern and bound; HiGHS releases the interpreter, so slices run side by side."""
-    clock, done = Clock(budget_s * WORKERS), itertools.count()
+    clock, done = Clock(budget_s), itertools.count()
 
     def one(s: int) -> tuple[Pattern | None, float]:
-        limit = max(clock.left(1.0) / max(len(master.slices) - next(done), 1), LEAST_SLICE_S)
+        limit = max(WORKERS * clock.left(1.0) / max(len(master.slices) - next(done), 1), LEAST_SLICE_S)
         return master.slices[s].cheapest(prices[s], shares[s], gap=gap, time_limit_s=limit)
 
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.demand import Demand, Slices, slices
-from planner.core.fleet.offers import ApiOffer, Offer, PoolKey
+from planner.core.fleet.hosted import ApiOffer
+from planner.core.fleet.offers import Offer, PoolKey
 from planner.core.fleet.power import Site
 from planner.core.fleet.sizing import slot
 from planner.core.quantities.arrays import require_fraction, require_non_negative, require_positive

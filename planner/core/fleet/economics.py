@@ -1,0 +1,254 @@
+"""What a plan means: dollars and joules per token, margins, when buying pays, how busy it is by hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.core.errors import InvalidQuantity
+from planner.core.fleet.cost import capital_spent, ledger, requests, site_energy, total_spent
+from planner.core.fleet.demand import hours_of_period
+from planner.core.fleet.plan import Plan
+from planner.core.fleet.scenario import Scenario, Workload
+from planner.core.fleet.sizing import required
+from planner.core.quantities.arrays import Array, require_positive
+from planner.core.quantities.units import MEGA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitPrices:
+    """Prices of one workload over the horizon, idle time included."""
+
+    workload: str
+    usd: float
+    """Its share of the fleet's cost by GPU-seconds held, residuals deducted [USD]."""
+    usd_per_million_input: float | None
+    """[USD]; null when prefill and decode cannot be told apart."""
+    usd_per_million_output: float | None
+    """[USD]; null as above."""
+    usd_per_million_tokens: float
+    """[USD], input and output together."""
+    usd_per_request: float
+    """[USD]."""
+    joules_per_output_token: float | None
+    """[J], at the meter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """How far one limit is from breaking."""
+
+    limit: str
+    factor: float
+    """Demand may grow this much before it breaks [1]; spending and power are taken as proportional to demand."""
+
+
+def unit_prices(plan: Plan) -> tuple[UnitPrices, ...]:
+    """Unit prices of every workload: cost by GPU-seconds held, split into input and output by GPU-seconds used.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    tuple of UnitPrices
+        In workload order.
+    """
+    return tuple(_unit_price(plan, workload) for workload in plan.scenario.workloads)
+
+
+def _unit_price(plan: Plan, workload: Workload) -> UnitPrices:
+    held, prefill, decode = _held(plan, workload)
+    hosted, api = _hosted(plan, workload), _api_usd(plan, workload)
+    total = sum(_held(plan, w)[0] for w in plan.scenario.workloads)
+    usd = api + (_fleet_usd(plan) * held / total if total else 0.0)
+    count = float(requests(plan.scenario, workload.id).sum())
+    inputs, outputs = count * workload.input_tokens, count * workload.output_tokens
+    joules = sum(float(j.sum()) for j in site_energy(plan).values()) * (held / total if total else 0.0)
+    split = None if prefill + decode <= 0 or api else usd * prefill / (prefill + decode)
+    return UnitPrices(
+        workload=workload.id, usd=usd, usd_per_request=usd / count,
+        usd_per_million_tokens=usd / (inputs + outputs) * MEGA,
+        usd_per_million_input=None if split is None else split / inputs * MEGA,
+        usd_per_million_output=None if split is None else (usd - split) / outputs * MEGA,
+        joules_per_output_token=joules / (outputs * hosted) if hosted > 0 and joules else None)
+
+
+def _held(plan: Plan, workload: Workload) -> tuple[float, float, float]:
+    """GPU-seconds its replicas hold, and GPU-seconds of prefill and decode per request weighted by capacity."""
+    scenario, held, prefill, decode = plan.scenario, 0.0, 0.0, 0.0
+    seconds = scenario.moments.share * scenario.calendar.period_s
+    by_id = {c.id: c for c in scenario.candidates}
+    for (name, index), count in plan.replicas.items():
+        candidate, pool = by_id[name], scenario.pools[index]
+        if candidate.workload != workload.id:
+            continue
+        held += float(seconds @ count) * pool.slot(candidate)
+        carried = float(seconds @ count) * pool.capacity(candidate)
+        prefill += carried * candidate.prefill_gpu_s
+        decode += carried * candidate.decode_gpu_s
+    return held, prefill, decode
+
+
+def _hosted(plan: Plan, workload: Workload) -> float:
+    """Share of a workload's requests the fleet itself serves [1]."""
+    count = requests(plan.scenario, workload.id)
+    away = sum((plan.api_share[a.id] for a in plan.scenario.apis
+                if a.workload == workload.id and a.id in plan.api_share), start=np.zeros(count.size))
+    return 1.0 - float(count @ away) / float(count.sum())
+
+
+def _api_usd(plan: Plan, workload: Workload) -> float:
+    mine = {a.id for a in plan.scenario.apis if a.workload == workload.id}
+    return sum(float(row.sum()) for (offer, _), row in ledger(plan).spending.items() if offer in mine)
+
+
+def _fleet_usd(plan: Plan) -> float:
+    """Cost of the hardware: everything but APIs, residuals deducted [USD]."""
+    apis, book = {a.id for a in plan.scenario.apis}, ledger(plan)
+    spent = sum(float(row.sum()) for (offer, _), row in book.spending.items() if offer not in apis)
+    return spent - sum(book.resale.values())
+
+
+def cumulative_spending(plan: Plan) -> Array:
+    """Money spent by the start and the end of each period, neither discounted nor less residuals.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    ndarray
+        (period + 1, 2) [USD]: before and after what is paid at that moment.
+    """
+    scenario = plan.scenario
+    capital, running = np.zeros(scenario.calendar.periods), np.zeros(scenario.calendar.periods)
+    once = {(o.id, part) for o in scenario.offers for part in getattr(o, "capital", ())}
+    for key, row in ledger(plan).spending.items():
+        if key in once:
+            capital += row
+        else:
+            running += row
+    before = np.concatenate([[0.0], np.cumsum(capital + running)])
+    return np.column_stack([before, before + np.append(capital, 0.0)])
+
+
+def break_even_month(own: Plan, rent: Plan) -> float | None:
+    """Month from which one plan's cumulative spending stays at or below another's to the end of the horizon.
+
+    Parameters
+    ----------
+    own : Plan
+        Usually pays first.
+    rent : Plan
+        Usually pays later.
+
+    Returns
+    -------
+    float or None
+        Months from the start, spending taken as even within a period; None when it is never below for good.
+    """
+    difference = cumulative_spending(own) - cumulative_spending(rent)
+    months = own.scenario.calendar.months_per_period
+    if difference[-1, 0] > 0:
+        return None
+    for t in range(difference.shape[0] - 2, -1, -1):
+        first, last = float(difference[t, 1]), float(difference[t + 1, 0])
+        if first > 0:
+            return (t + first / (first - last)) * months
+        if float(difference[t, 0]) > 0:
+            return float(t * months)
+    return 0.0
+
+
+def break_even_utilization(usd_per_s: float, capacity: float, usd_per_load_s: float) -> float:
+    """Share of its capacity a fleet must use to cost no more than an API for the same requests.
+
+    Parameters
+    ----------
+    usd_per_s : float
+        What the fleet costs, busy or not [USD/s].
+    capacity : float
+        Load it can carry [load].
+    usd_per_load_s : float
+        What the API charges for one unit of load during one second [USD/s].
+
+    Returns
+    -------
+    float
+        [1]; above one the API is cheaper even at full use.
+    """
+    earned = require_positive("capacity", capacity) * require_positive("API price", usd_per_load_s)
+    return float(usd_per_s / earned)
+
+
+def margins(plan: Plan) -> tuple[Margin, ...]:
+    """Limits of a plan by how soon growing demand breaks them.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    tuple of Margin
+        Nearest first.
+    """
+    scenario, found = plan.scenario, []
+    for w, workload in enumerate(scenario.workloads):
+        have = plan.capacity(workload.id)
+        need = required(scenario.moments.peak[w], 0.0)
+        busy = (have > 0) & (need > 0)
+        if busy.any():
+            found.append(Margin(limit=f"capacity for {workload.id}", factor=float((have[busy] / need[busy]).min())))
+    for site in scenario.sites:
+        used = float(plan.site_power(site.id).max())
+        if site.power_cap_w is not None and used > 0:
+            found.append(Margin(limit=f"power of {site.id}", factor=site.power_cap_w / used))
+    limits = scenario.limits
+    for name, cap, used in (("max_gpus", limits.gpus, float(plan.gpus().max())),
+                            ("budget", limits.budget_usd, total_spent(plan)),
+                            ("capital budget", limits.capital_usd, capital_spent(plan))):
+        if cap is not None and used > 0:
+            found.append(Margin(limit=name, factor=cap / used))
+    for offer in scenario.offers:
+        used = float(plan.units(offer).max())
+        if offer.supply_total is not None and used > 0:
+            found.append(Margin(limit=f"supply of {offer.id}", factor=offer.supply_total / used))
+    return tuple(sorted(found, key=lambda m: (m.factor, m.limit)))
+
+
+def utilization_by_hour(plan: Plan, workload: str, period: int) -> Array:
+    """Load over capacity in every hour of a period's pattern.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan; with several blocks the capacity of the busiest is taken.
+    workload : str
+        Its id.
+    period : int
+        Which period, from 0.
+
+    Returns
+    -------
+    ndarray
+        (hour,) [1].
+
+    Raises
+    ------
+    InvalidQuantity
+        The workload has no replicas in the period (an API serves it).
+    """
+    scenario: Scenario = plan.scenario
+    asked = next(w for w in scenario.workloads if w.id == workload)
+    capacity = float(plan.capacity(workload)[scenario.moments.period == period].max())
+    if capacity <= 0:
+        raise InvalidQuantity(f"{workload} has no replicas in period {period + 1}.")
+    return np.asarray(hours_of_period(asked.demand, scenario.calendar, period) / capacity)
