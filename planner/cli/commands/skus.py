@@ -1,97 +1,84 @@
-"""`planner skus`: the catalogued accelerators, their ceilings and where the numbers come from."""
+"""`planner skus`: the accelerators of this machine's catalogue, their ceilings and where the numbers come from."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.core.quantities.units import GIGA, TERA
-
 if TYPE_CHECKING:
-    from planner.catalog.chips import ChipEntry
+    from planner.core.hardware.chip import Chip
+    from planner.services.catalog import CatalogService
 
-app = typer.Typer(help="The catalogued accelerators (SKUs).", no_args_is_help=True)
+app = typer.Typer(help="The catalogued accelerators (SKUs).", no_args_is_help=True, add_completion=False)
 
 _JSON = Annotated[bool, typer.Option("--json", help="Print JSON in SI units.")]
 
 
-def _record(entry: ChipEntry) -> dict[str, object]:
-    """The SKU as the API names its fields, with provenance."""
-    chip = entry.chip
-    links = {name: None if link is None else asdict(link)
-             for name, link in (("scale_up", chip.scale_up), ("host", chip.host), ("network", chip.network))}
-    return {"id": chip.id, "name": chip.name, "vendor": chip.vendor, "architecture": chip.architecture,
-            "aliases": list(entry.aliases), "memory_bytes": chip.memory_bytes,
-            "bandwidth_bytes_per_s": chip.bandwidth, "peak_flop_per_s": dict(chip.peaks), "links": links,
-            "link_bytes_per_s": chip.scale_up.bytes_per_s if chip.scale_up else None, "power_w": chip.power_w,
-            "multiprocessors": chip.multiprocessors, "clock_hz": chip.clock_hz, "l2_bytes": chip.l2_bytes,
-            "shared_memory_bytes": chip.shared_memory_bytes, "boundaries_bytes_per_s": dict(chip.boundaries),
-            "gpus_per_node": chip.gpus_per_node,
-            "provenance": {"date": entry.date, "confidence": entry.confidence, "memory_basis": entry.memory_basis,
-                           "memory_source": entry.memory_source, "sources": list(entry.sources),
-                           "conflicts": list(entry.conflicts), "notes": list(entry.notes)}}
+def _catalog() -> CatalogService:
+    from planner.bootstrap import Planner
+    from planner.config import settings
 
-
-def _tera(value: float | None) -> str:
-    return "–" if value is None else f"{value / TERA:,.4g}"
+    return Planner(settings()).catalog
 
 
 @app.command("list", epilog="Example: planner skus list --vendor nvidia")
 def list_skus(vendor: Annotated[str | None, typer.Option(help="Only this vendor.")] = None,
               as_json: _JSON = False) -> None:
-    """Every catalogued SKU with its dense peaks, bandwidth and memory."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from planner.catalog.chips import built_in_chips
-    chosen = [e for e in built_in_chips().entries() if vendor is None or e.chip.vendor.lower() == vendor.lower()]
+    """List every SKU with its dense peaks, bandwidth and memory."""
+    catalog = _catalog()
+    chips = [chip for _, chip in catalog.values("sku") if vendor is None or chip.vendor.lower() == vendor.lower()]
     if as_json:
-        typer.echo(json.dumps({"items": [_record(entry) for entry in chosen]}))
+        typer.echo(json.dumps({"items": [catalog.entry("sku", chip.id).document for chip in chips]}))
         return
-    table = Table(title=f"{len(chosen)} SKUs (dense peaks)")
-    table.add_column("id", no_wrap=True)
-    for head in ("memory GB", "TB/s", "bf16 TFLOP/s", "fp8 TFLOP/s", "ridge bf16", "link GB/s", "W"):
-        table.add_column(head, justify="right")
-    for entry in chosen:
-        chip = entry.chip
+    from planner.cli.tables import console, number, table
+    from planner.core.quantities.units import GIGA, TERA
+
+    made = table(f"{len(chips)} SKUs, dense peaks", "id", "memory GB", "TB/s", "bf16 TFLOP/s", "fp8", "ridge",
+                 "link GB/s", "W")
+    for chip in chips:
         half = chip.peaks.get("bf16") or chip.peaks.get("fp16")
-        table.add_row(chip.id, f"{chip.memory_bytes / GIGA:.1f}", f"{chip.bandwidth / TERA:.3g}", _tera(half),
-                      _tera(chip.peaks.get("fp8")), "–" if half is None else f"{half / chip.bandwidth:.0f}",
-                      "–" if chip.scale_up is None else f"{chip.scale_up.bytes_per_s / GIGA:.4g}",
-                      "–" if chip.power_w is None else f"{chip.power_w:.0f}")
-    Console().print(table)
+        fp8 = chip.peaks.get("fp8")
+        made.add_row(chip.id, number(chip.memory_bytes / GIGA), number(chip.bandwidth / TERA),
+                     number(half / TERA if half else None), number(fp8 / TERA if fp8 else None),
+                     number(half / chip.bandwidth if half else None),
+                     number(chip.scale_up.bytes_per_s / GIGA if chip.scale_up else None), number(chip.power_w))
+    console().print(made)
 
 
 @app.command("show", epilog="Example: planner skus show h100")
 def show_sku(sku: Annotated[str, typer.Argument(help="Id, alias or vendor name, such as h100 or H100-SXM-80GB.")],
              as_json: _JSON = False) -> None:
-    """One SKU: every number, its source, and where sources disagree."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from planner.catalog.chips import built_in_chips
-    from planner.catalog.indexes import built_in_sku_names
-    entry = built_in_chips().entry(built_in_sku_names().resolve(sku).id)
-    record = _record(entry)
+    """Show one SKU: every number, its source, and where sources disagree."""
+    catalog = _catalog()
+    document = catalog.entry("sku", sku).document
     if as_json:
-        typer.echo(json.dumps(record))
+        typer.echo(json.dumps(document))
         return
-    table = Table(title=entry.chip.name, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("memory", f"{entry.chip.memory_bytes / GIGA:.2f} GB ({entry.memory_basis}: {entry.memory_source})")
-    table.add_row("bandwidth", f"{entry.chip.bandwidth / TERA:.4g} TB/s")
-    for pipe, peak in entry.chip.peaks.items():
-        table.add_row(f"peak {pipe}", f"{_tera(peak)} TFLOP/s, ridge {peak / entry.chip.bandwidth:.1f} FLOP/byte")
-    for name, link in (("scale-up", entry.chip.scale_up), ("host", entry.chip.host), ("network", entry.chip.network)):
-        if link is not None:
-            table.add_row(name, f"{link.kind}, {link.bytes_per_s / GIGA:.4g} GB/s each way, {link.domain} chips")
-    table.add_row("aliases", ", ".join(entry.aliases))
-    table.add_row("confidence", f"{entry.confidence} ({entry.date})")
-    for label, lines in (("source", entry.sources), ("conflict", entry.conflicts), ("note", entry.notes)):
-        for line in lines:
-            table.add_row(label, line)
-    Console().print(table)
+    from planner.cli.tables import console, table
+
+    made = table(str(document.get("name") or document["id"]), "", "", left=2)
+    for name, value in _facts(catalog.sku(sku).value, document):
+        made.add_row(name, value)
+    console().print(made)
+
+
+def _facts(chip: Chip, document: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any JSON object
+    from planner.cli.tables import number
+    from planner.core.quantities.format import binary_bytes, prefixed
+
+    about = document.get("provenance") or {}
+    basis = f" ({about['memory_basis']}: {about['memory_source']})" if about else ""
+    rows = [("id", chip.id), ("memory", binary_bytes(chip.memory_bytes) + basis),
+            ("bandwidth", prefixed(chip.bandwidth, "B/s"))]
+    rows += [(f"peak {pipe}", f"{prefixed(peak, 'FLOP/s')}, ridge {number(peak / chip.bandwidth)} FLOP/byte")
+             for pipe, peak in chip.peaks.items()]
+    rows += [(name, f"{link.kind}, {prefixed(link.bytes_per_s, 'B/s')} each way, {link.domain} chips")
+             for name, link in (("scale-up", chip.scale_up), ("host", chip.host), ("network", chip.network)) if link]
+    rows.append(("aliases", ", ".join(document.get("aliases") or ()) or "none"))
+    if about:
+        rows.append(("confidence", f"{about['confidence']} ({about['date']})"))
+        rows += [(label, line) for label, key in (("source", "sources"), ("conflict", "conflicts"), ("note", "notes"))
+                 for line in about[key]]
+    return rows
