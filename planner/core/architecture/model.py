@@ -63,6 +63,8 @@ class Model:
     """What the checkpoint itself declares."""
     towers: tuple[Tower, ...] = ()
     """What is kept beside the language model and itemised apart from its total."""
+    uncounted: tuple[str, ...] = ()
+    """Encoders the config names but whose weights nobody counted: memory is then a bound from below."""
     family: str = ""
     cache_format: str | None = None
     """KV-cache format the checkpoint declares; None leaves it to the engine (bf16)."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from planner.catalog.importers.huggingface.blocks import Draft
 from planner.catalog.importers.huggingface.fields import Fields
-from planner.catalog.importers.huggingface.nesting import language_part
+from planner.catalog.importers.huggingface.nesting import LanguagePart, language_part
 from planner.catalog.importers.huggingface.quantization import cache_format_of, scheme_of
 from planner.catalog.importers.huggingface.registry import known_types, reader_of
 from planner.catalog.importers.huggingface.skiplists import PARTS
@@ -41,8 +41,8 @@ def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, .
         raise MissingFact(f"Not understood, and it could change the answer: {', '.join(unknown[:8])}.",
                           fact=unknown[0].rsplit("/", 1)[-1], pointer=unknown[0],
                           hint="Remove the field if it changes neither weights, cache nor layers.")
-    return _model(id, draft, part.values, part.model_type, _quantization(config, part.values),
-                  towers_of(config, draft.shape.hidden) if towers is None else towers)
+    found, uncounted = towers_of(config, draft.shape.hidden) if towers is None else (towers, ())
+    return _model(id, draft, part, _quantization(config, part.values), found, uncounted)
 
 
 def _quantization(config: Mapping[str, object], text: Mapping[str, object]) -> object:
@@ -51,16 +51,16 @@ def _quantization(config: Mapping[str, object], text: Mapping[str, object]) -> o
     return found or (config if isinstance(config.get("quantization"), Mapping) else None)
 
 
-def _model(id: str, draft: Draft, text: Mapping[str, object], family: str, quantization: object,  # noqa: A002
-           towers: tuple[Tower, ...]) -> Model:
+def _model(id: str, draft: Draft, part: LanguagePart, quantization: object, towers: tuple[Tower, ...],  # noqa: A002
+           uncounted: tuple[str, ...]) -> Model:
     s = draft.shape
     return Model(
         id=id, hidden=s.hidden, vocabulary=s.vocabulary, layers=draft.layers, tied_embeddings=s.tied,
         embedding_width=draft.embedding_width, position_parameters=draft.position_parameters,
         extra_embedding_parameters=draft.extra_embedding_parameters, extra_parameters=draft.extra_parameters,
         extra_matrices=draft.extra_matrices, head_biases=draft.head_biases, context_trained=s.context,
-        scheme=scheme_of(text, quantization, _places(draft)), cache_format=cache_format_of(quantization),
-        towers=(*draft.towers, *towers), family=family)
+        scheme=scheme_of(part.values, quantization, _places(draft)), cache_format=cache_format_of(quantization),
+        towers=(*draft.towers, *towers), uncounted=uncounted, family=part.model_type)
 
 
 def _places(draft: Draft) -> Mapping[Module, list[tuple[str, ...]]]:

@@ -130,7 +130,7 @@ def glm5_next(f: Fields, model_type: str) -> Draft:
         "full_attention" if i % 4 == 3 else "linear_attention" for i in range(s.layers))
     indexers = indexers_of(f, s.layers, pool=f.whole("index_kpool", default=1))
     streams = f.whole("hc_mult", default=4)
-    chooser = fine_grained(f, s, biased=True)
+    chooser = fine_grained(f, s, biased=True, first=3)
     made: dict[object, Layer] = {}
     layers = []
     for i, kind in enumerate(kinds):

@@ -250,7 +250,8 @@ def deepseek_style(f: Fields, model_type: str) -> Draft:
     return replace(draft, towers=towers)
 
 
-def fine_grained(f: Fields, s: Shape, *, biased: bool, form: Callable[..., DenseFeedForward] = gated) -> Chooser:
+def fine_grained(f: Fields, s: Shape, *, biased: bool, form: Callable[..., DenseFeedForward] = gated, first: int = 0
+                 ) -> Chooser:
     """DeepSeek's layout of experts: which layers, how wide, and whether the router has a correction bias."""
     experts = experts_of(f)
     width = f.whole("moe_intermediate_size")
@@ -259,18 +260,18 @@ def fine_grained(f: Fields, s: Shape, *, biased: bool, form: Callable[..., Dense
     part = mixture(s.hidden, experts, chosen_of(f), width, shared=count * shared, form=form,
                    router_biases=experts if biased else 0)
     f.understood("intermediate_size", "moe_router_enable_expert_bias", "enable_moe_fp32_combine", "use_expert_bias")
-    sparse_layers = sparse_pattern(f, s.layers)
+    sparse_layers = sparse_pattern(f, s.layers, first=first)
     if all(sparse_layers):
         return lambda _: (part,)
     dense = form(s.hidden, f.whole("dense_intermediate_size", "intermediate_size"))
     return lambda i: (part,) if sparse_layers[i] else (dense,)
 
 
-def sparse_pattern(f: Fields, layers: int) -> tuple[bool, ...]:
+def sparse_pattern(f: Fields, layers: int, *, first: int = 0) -> tuple[bool, ...]:
     """Which layers are sparse: a list of kinds, a list of flags, or a first layer and a period."""
     kinds = f.per_layer(layers, "mlp_layer_types")
     flags = f.raw("moe_layer_freq")
-    first = f.whole("first_k_dense_replace", "moe_first_k_dense_replace", default=0)
+    first = f.whole("first_k_dense_replace", "moe_first_k_dense_replace", default=first)
     if kinds is not None:
         return tuple(kind in ("sparse", "moe") for kind in kinds)
     if isinstance(flags, list | tuple):
