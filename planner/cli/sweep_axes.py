@@ -17,7 +17,8 @@ def axes_of(texts: list[str]) -> dict[str, list[Any]]:
         if not listed:
             raise InvalidQuantity(f"--axis {text!r} has no values.", hint="Write NAME=a,b,c or NAME=first:last:count.")
         path = SHORT[name][0] if name in SHORT else name
-        found[path] = _spread(listed, name) if listed.count(":") == 2 else [_value(v, name, path) for v in listed.split(",")]
+        spaced = listed.count(":") == 2
+        found[path] = _spread(listed, name) if spaced else [_value(v, name, path) for v in listed.split(",")]
     return found
 
 

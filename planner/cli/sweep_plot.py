@@ -37,7 +37,7 @@ def draw(columns: Columns, path: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     x = np.array(columns.axes[along].values, dtype=float)
     for choice in lines:
-        where = [slice(None)] * len(columns.axes)
+        where: list[slice | int] = [slice(None)] * len(columns.axes)
         for index, position in zip(others, choice, strict=True):
             where[index] = position
         label = " · ".join(str(columns.axes[i].values[p]) for i, p in zip(others, choice, strict=True))

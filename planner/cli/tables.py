@@ -123,17 +123,19 @@ def _time(answer: dict[str, Any]) -> Table:
         rows.add_row(line["name"], line["bound"], time(line["time_s"]), share(line["time_s"] / total),
                      number(line["intensity_flop_per_byte"]))
     if decode["overhead_s"] >= 0.01 * total:
-        rows.add_row("launches and host", "overhead", time(decode["overhead_s"]), share(decode["overhead_s"] / total), DASH)
+        rows.add_row("launches and host", "overhead", time(decode["overhead_s"]),
+                     share(decode["overhead_s"] / total), DASH)
     step = decode["batch_critical_step"]
-    rows.caption = (f"B* {number(decode['batch_critical'])} · of the whole step {'never' if step is None else number(step)}"
-                    f" · KV crossover {number(decode['batch_crossover'])} · "
-                    f"{prefixed(decode['traffic']['total_bytes'], 'B')} moved, {share(decode['kv_fraction'])} of it cache")
+    whole_step = "never" if step is None else number(step)
+    moved = prefixed(decode["traffic"]["total_bytes"], "B")
+    rows.caption = (f"B* {number(decode['batch_critical'])} · of the whole step {whole_step} · KV crossover "
+                    f"{number(decode['batch_crossover'])} · {moved} moved, {share(decode['kv_fraction'])} of it cache")
     return rows
 
 
 def _precision(answer: dict[str, Any]) -> Table:
-    rows = table("What the formats change, same batch and context", "weights", "KV", "compute", "B*", "crossover", "step",
-                 "tokens/s", "at once", left=3)
+    rows = table("What the formats change, same batch and context", "weights", "KV", "compute", "B*", "crossover",
+                 "step", "tokens/s", "at once", left=3)
     for line in answer["precision"]:
         if line["refused"]:
             rows.add_row(line["weights"], line["kv_cache"], "refused: " + line["refused"].split(" (")[0], *[DASH] * 5)
@@ -185,4 +187,4 @@ def _served(answer: dict[str, Any], key: str) -> float | None:
 
 def _each(answer: dict[str, Any]) -> float:
     tpot = answer["serving"]["tpot_s"]["mean"] if answer["serving"] else None
-    return 1 / tpot if tpot else answer["decode"]["tokens_per_s_per_user"]
+    return 1 / tpot if tpot else float(answer["decode"]["tokens_per_s_per_user"])

@@ -88,7 +88,7 @@ GGUF_BITS: Mapping[str, float] = {
     "iq3_s": 3.4375, "iq3_xxs": 3.0625, "iq2_s": 2.5625, "iq2_xs": 2.3125, "iq2_xxs": 2.0625, "iq1_s": 1.5625,
     "iq1_m": 1.75, "mxfp4": 4.25,
 }
-# Whole-file mixes: bits per weight that llama.cpp's own quantize table prints for an 8B Llama (README of tools/quantize).
+# Whole-file mixes: bits per weight that llama.cpp's quantize table prints for an 8B Llama (README of tools/quantize).
 GGUF_MIX_BITS: Mapping[str, float] = {
     "q2_k": 3.16, "q3_k_s": 3.64, "q3_k_m": 4.00, "q3_k_l": 4.30, "q4_k_s": 4.67, "q4_k_m": 4.89, "q5_k_s": 5.57,
     "q5_k_m": 5.70, "q6_k": 6.56, "q8_0": 8.50, "q4_0": 4.66, "q4_1": 5.14, "q5_0": 5.59, "q5_1": 6.06,

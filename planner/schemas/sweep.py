@@ -30,7 +30,7 @@ class SweepRequest(Question):
         first = {path: values[0] for path, values in self.axes.items()}
         for path, values in self.axes.items():
             numbers = [v for v in values if not isinstance(v, str)]
-            tried = {str(v): v for v in values if isinstance(v, str)}
+            tried: dict[str, Any] = {str(v): v for v in values if isinstance(v, str)}
             tried |= {f"least {path}": min(numbers), f"largest {path}": max(numbers)} if numbers else {}
             for value in tried.values():
                 _check(self.base, {**first, path: value}, path)

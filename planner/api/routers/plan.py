@@ -26,7 +26,8 @@ _PARAMETERS: list[dict[str, Any]] = [
 async def plan(body: PlanRequest, planner: Services, who: Who) -> Response:
     """Answer what one replica of a model on a SKU does: memory, speed, limits, cost, and what would help.
 
-    "Does not fit" is an answer (fit.fits is false); a malformed question is 422, an unknown name 404, a missing fact 422.
+    "Does not fit" is an answer (fit.fits is false); a malformed question is 422, an unknown name 404, a missing
+    fact 422.
     """
     return json_answer(planner.plans.answer(question_of(body.model_dump(), who.workspace)))
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
+from typing import Annotated
+
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
@@ -31,11 +33,11 @@ _running: Counter[str] = Counter()
     **problems(404, 409, 429), 202: {"description": "Too large to wait for: a job."},
     200: {"content": {MEDIA_TYPE: {}}, "model": SweepAnswer}})
 async def sweep(body: SweepRequest, request: Request, planner: Services, who: Who,
-                prefer: str | None = Header(None)) -> Response:
+                prefer: Annotated[str | None, Header()] = None) -> Response:
     """Answer a plan question over the product of axes.
 
-    JSON up to 100,000 points; Arrow (Accept: application/vnd.apache.arrow.stream) up to 2,000,000; more become a job, as
-    does any sweep asked with Prefer: respond-async.
+    JSON up to 100,000 points; Arrow (Accept: application/vnd.apache.arrow.stream) up to 2,000,000; more become a job,
+    as does any sweep asked with Prefer: respond-async.
     """
     arrow = MEDIA_TYPE in request.headers.get("accept", "")
     axes = read_axes(body.axes, JOB_POINTS)

@@ -1,0 +1,1 @@
+"""One module a command; see planner/cli/main.py for the convention."""

@@ -15,25 +15,27 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
+AXIS_HELP = "NAME=a,b,c or NAME=first:last:count (geometric); names as in `planner plan`, or dotted fields."
 SHOWN = 60
 """Rows printed on a terminal [1]."""
 
 
-@app.command(epilog="Example: planner sweep llama-3.1-70b h100 --tp 4 --axis concurrency=1:256:9 --axis weights=bf16,fp8 "
-                    "--metric serving.output_tokens_per_s --out sweep.csv")
+@app.command(epilog="Example: planner sweep llama-3.1-70b h100 --tp 4 --axis concurrency=1:256:9 --axis weights=bf16"
+                    " --metric serving.output_tokens_per_s --file sweep.csv")
 def sweep(
     model: Annotated[str, typer.Argument(help="A model.")], sku: Annotated[str, typer.Argument(help="A SKU.")],
-    axis: Annotated[list[str], typer.Option("--axis", help="NAME=a,b,c or NAME=first:last:count (geometric); names as in "
-                                                           "`planner plan`, or dotted fields.")],
+    axis: Annotated[list[str], typer.Option("--axis", help=AXIS_HELP)],
     metric: Annotated[list[str] | None, typer.Option("--metric", help="A column, such as decode.step_time_s.")] = None,
     tp: opt.Tp = None, weights: opt.Weights = None, kv: opt.Kv = None, in_: opt.In = None, out_: opt.Out = None,
     context: opt.Context = None, concurrency: opt.Concurrency = None, rate: opt.Rate = None, engine: opt.Engine = None,
     price: opt.Price = None, calibration: opt.Calibration = None,
     file: Annotated[Path | None, typer.Option("--file", help="Write .csv, .parquet, .arrow or .json.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the first metric over the first axis: .svg or .png.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the first metric: .svg or .png.")] = None,
     as_json: opt.Json = False,
 ) -> None:
     """Answer one plan question over the product of axes."""
+    from pydantic import ValidationError
+
     from planner.bootstrap import Planner
     from planner.cli.sweep_axes import axes_of
     from planner.config import settings
@@ -44,16 +46,15 @@ def sweep(
     from planner.services.sweep.metrics import DEFAULT
     from planner.services.sweep.output import as_document
 
-    base = document_of(opt.short_names(model=model, sku=sku, tp=tp, weights=weights, kv=kv, in_=in_, out_=out_, context=context,
-                                       concurrency=concurrency, rate=rate, engine=engine, price=price,
-                                       calibration=calibration))
-    document = {"base": base, "axes": axes_of(axis), "metrics": list(metric or DEFAULT)}
+    base = document_of(opt.short_names(
+        model=model, sku=sku, tp=tp, weights=weights, kv=kv, in_=in_, out_=out_, context=context,
+        concurrency=concurrency, rate=rate, engine=engine, price=price, calibration=calibration))
+    axes, metrics = axes_of(axis), list(metric or DEFAULT)
     try:
-        SweepRequest.model_validate(document)
-    except ValueError as error:
-        first = getattr(error, "errors", lambda: [{"msg": str(error)}])()[0]
-        raise InvalidQuantity(str(first["msg"]).removeprefix("Value error, ") + ".") from None
-    columns = _with_progress(Planner(settings()), base, read_axes(document["axes"], 50_000_000), document["metrics"])
+        SweepRequest.model_validate({"base": base, "axes": axes, "metrics": metrics})
+    except ValidationError as error:
+        raise InvalidQuantity(str(error.errors()[0]["msg"]).removeprefix("Value error, ") + ".") from None
+    columns = _with_progress(Planner(settings()), base, read_axes(axes, 50_000_000), metrics)
     if file is not None:
         from planner.cli.sweep_files import write
 
@@ -74,7 +75,8 @@ def _with_progress(planner: Any, base: dict[str, Any], axes: Any, metrics: list[
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("sweeping", total=1.0)
-        found: Columns = planner.sweeps.columns(base, axes, metrics, progress=lambda share: bar.update(task, completed=share))
+        found: Columns = planner.sweeps.columns(base, axes, metrics,
+                                                progress=lambda share: bar.update(task, completed=share))
     return found
 
 

@@ -128,7 +128,7 @@ def stack_bound(bounds: Sequence[BoundTable]) -> BoundTable:
         parts = {f.name: _join([getattr(b.curves, f.name) for b in bounds])
                  for f in fields(curves) if f.name != "profile"}
         curves = replace(curves, **parts)
-    arrays = {name: np.stack([getattr(b, name) for b in bounds], axis=-1)
+    arrays: dict[str, Any] = {name: np.stack([getattr(b, name) for b in bounds], axis=-1)
               for name in ("bandwidth", "matmul_peak", "mixture_peak", "half_peak", "link_rate")}
     return replace(first, table=stack_tables([b.table for b in bounds]), curves=curves, **arrays)
 

@@ -4,8 +4,8 @@ r"""Batches at which something changes: GEMMs become compute-bound, the cache ou
 
 References
 ----------
-Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, §3; Austin et al., How to Scale Your Model, 2025,
-chapter on inference (critical batch, KV share).
+Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, §3; Austin et al., How to Scale Your Model,
+2025, chapter on inference (critical batch, KV share).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from planner.core.execution.bound import BoundTable
+from planner.core.hardware.efficiency.gemm import GemmCurve
+from planner.core.hardware.efficiency.moe import MoeCurve
 from planner.core.precision import weight_format
 from planner.core.quantities.arrays import Array
 
@@ -58,9 +60,10 @@ def batch_critical_effective(bound: BoundTable) -> float:
     fmt = bound.table.block_format
     weight_only = bound.block_compute.weight_only
     profile = bound.curves.profile
-    curve: object = (profile.moe_curve(fmt, weight_only=weight_only) if bound.table.mixtures.names
-                     else profile.gemm_curve(fmt, weight_only=weight_only))
-    return float(plain * getattr(curve, "compute") / getattr(curve, "memory"))  # noqa: B009 - two curve classes share them
+    curve: MoeCurve | GemmCurve = profile.gemm_curve(fmt, weight_only=weight_only)
+    if bound.table.mixtures.names:
+        curve = profile.moe_curve(fmt, weight_only=weight_only)
+    return float(plain * np.asarray(curve.compute) / np.asarray(curve.memory))
 
 
 def weight_traffic(bound: BoundTable, batch: Array) -> Array:
@@ -81,7 +84,7 @@ def weight_traffic(bound: BoundTable, batch: Array) -> Array:
     table = bound.table
     dense = (table.matmuls.count * table.matmuls.weight_bytes).sum()
     if not table.mixtures.names:
-        return dense + np.zeros_like(batch)
+        return np.asarray(dense + np.zeros_like(batch))
     everyone = table.expert_group_tokens(batch)
     shape = (-1,) + (1,) * batch.ndim
     per_expert = (table.mixtures.count * table.mixtures.expert_bytes).reshape(shape)

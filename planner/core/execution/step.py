@@ -186,7 +186,8 @@ def prompt_parts(bound: BoundTable, tokens: Array, cached: Array) -> tuple[list[
     overhead = overhead_time(bound, tokens, one, one)
     if bound.curves is not None:
         over = bound.curves.profile.overhead
-        overhead = overhead + (over.prefill_step + over.prefill_per_layer * table.layers + over.per_prefill_token * tokens)
+        overhead = overhead + (over.prefill_step + over.prefill_per_layer * table.layers
+                               + over.per_prefill_token * tokens)
     return parts, overhead
 
 
@@ -233,8 +234,10 @@ def _assembled(parts: list[Part], overhead: Array, bandwidth: Array, grid: tuple
 
     return StepCost(
         names=tuple(name for part in parts for name in part.names), count=np.concatenate([p.count for p in parts]),
-        work=joined(lambda p: p.flow and p.flow.work), weights=joined(lambda p: p.flow and p.flow.weights),
-        cache=joined(lambda p: p.flow and p.flow.cache), activations=joined(lambda p: p.flow and p.flow.activations),
+        work=joined(lambda p: None if p.flow is None else p.flow.work),
+        weights=joined(lambda p: None if p.flow is None else p.flow.weights),
+        cache=joined(lambda p: None if p.flow is None else p.flow.cache),
+        activations=joined(lambda p: None if p.flow is None else p.flow.activations),
         link=joined(lambda p: p.link), time=joined(lambda p: p.time), peak=np.concatenate([p.peak for p in parts]),
         overhead=overhead if overhead.shape == grid else np.broadcast_to(overhead, grid), bandwidth=bandwidth)
 

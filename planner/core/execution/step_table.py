@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -131,3 +132,7 @@ class PlainStepTable:
         start, at = self.base[low], self.nodes[low]
         slope = (self.base[low + 1] - start) / (self.nodes[low + 1] - at)
         return start + slope * (tokens - at), slope
+
+
+Steps: TypeAlias = StepTable | PlainStepTable
+"""A step table for a grid or for one point."""

@@ -69,14 +69,15 @@ def classify(part: Part, bandwidth: Array) -> Array:
 
     Notes
     -----
-    An operator binds memory or compute by its roofline side; a collective binds communication; one that spends less than
-    three tenths of its time on its roofline part is launch overhead.
+    An operator binds memory or compute by its roofline side; a collective binds communication; one that spends less
+    than three tenths of its time on its roofline part is launch overhead.
     """
     if part.flow is None:
         link = part.link if part.link is not None else np.zeros_like(part.time)
         return np.where(link > 0, COMMUNICATION, MEMORY)
     peak = part.peak.reshape(part.peak.shape + (1,) * (part.time.ndim - part.peak.ndim))
-    return _kinds(part.time, part.flow.work, part.flow.traffic, np.asarray(False), peak, bandwidth)
+    codes: Array = _kinds(part.time, part.flow.work, part.flow.traffic, np.asarray(False), peak, bandwidth)
+    return codes
 
 
 def _kinds(time: Array, work: Array, traffic: Array, linked: Any, peak: Array, bandwidth: Array) -> Any:  # noqa: ANN401

@@ -57,8 +57,8 @@ def lower_card(card: ModelCard, *, layout: Layout, weights: WeightFormat, cache:
     if active < card.params:
         group = ranks * layout.data
         inner = per_layer / group / width
-        mixtures.add(float(card.layers), name="weights", experts=card.params / active, experts_per_token=1.0, groups=1.0,
-                     hidden=width, intermediate=inner, matrices=1.0, activation_bytes=0.0,
+        mixtures.add(float(card.layers), name="weights", experts=card.params / active, experts_per_token=1.0,
+                     groups=1.0, hidden=width, intermediate=inner, matrices=1.0, activation_bytes=0.0,
                      expert_bytes=per_layer / group * weights.bytes_per_element, format=weights.name)
     else:
         matmuls.add(float(card.layers), name="weights", inputs=width, outputs=width,

@@ -1,6 +1,6 @@
 r"""Traffic between GPUs: all-reduces of tensor parallelism, gathers of data parallelism, logits, pipeline sends.
 
-Volume a GPU sends for a message of S bytes over p ranks: ring all-reduce 2(p−1)/p·S, gather or scatter (p−1)/p·S.
+Volume a GPU sends for a message of S bytes over p ranks: ring all-reduce 2(p-1)/p·S, gather or scatter (p-1)/p·S.
 
 References
 ----------
@@ -75,7 +75,7 @@ class Collectives:
         Returns
         -------
         ndarray
-            2(p−1)/p for an all-reduce, (p−1)/p for a gather, 1 for a send; shape (op,) or (op, variant).
+            2(p-1)/p for an all-reduce, (p-1)/p for a gather, 1 for a send; shape (op,) or (op, variant).
         """
         share = (self.ranks - 1.0) / self.ranks
         kinds = {"all_reduce": 2.0, "gather": 1.0}

@@ -7,8 +7,8 @@ from math import ceil, inf
 
 import numpy as np
 
-from planner.core.architecture.layer import Layer
 from planner.core.architecture.feedforward import MixtureOfExperts
+from planner.core.architecture.layer import Layer
 from planner.core.architecture.model import Model, WeightScheme
 from planner.core.architecture.parts import Matrix, Module, Shard
 from planner.core.errors import InvalidLayout
@@ -76,7 +76,7 @@ class _Lowering:
         self.model, self.layout, self.scheme, self.cache = model, layout, scheme, cache
         self.matmuls, self.mixtures, self.cores = Rows(), Rows(), Rows()
         self.states, self.passes, self.collectives = Rows(), Rows(), Rows()
-        self.kind_layers: Counter[str] = Counter()
+        self.kind_layers: dict[str, float] = {}
         self.expert_ratio = 1.0
         self.norm_bytes = 0.0
         stages = layout.pipeline
@@ -133,7 +133,7 @@ class _Lowering:
         cut = group // self.layout.expert
         matrices = mixture.expert.matrices()
         fmt = weight_format(self.scheme.of(Module.EXPERTS))
-        inner = pieces_on_rank(mixture.expert.intermediate, cut)
+        inner = float(pieces_on_rank(mixture.expert.intermediate, cut))
         width = matrices[0].inputs
         biases = sum(m.biases for m in matrices) / cut
         self.expert_ratio = mixture.experts / mixture.experts_per_token
@@ -151,7 +151,8 @@ class _Lowering:
         cores = mixer.cores()
         require_divisible(cores, tp)
         if cores:
-            self.kind_layers[cores[0].kind] += times
+            kind = cores[0].kind
+            self.kind_layers[kind] = self.kind_layers.get(kind, 0.0) + times
         for core in cores:
             heads = core.heads if core.kind == "index" else pieces_on_rank(core.heads, tp)
             if core.cache is not None:
@@ -166,7 +167,8 @@ class _Lowering:
                 share = pieces_on_rank(core.state.units, tp) / core.state.units
                 size = core.state.fp32_elements * FP32_BYTES + core.state.model_elements * ACTIVATION_BYTES
                 prompt_flop = core.token_flop if core.prefill_token_flop is None else core.prefill_token_flop
-                self.states.add(times, name=core.name, kind=core.kind if core.kind in RECURRENT else "linear", state_bytes=size * share * core.state.touched,
+                self.states.add(times, name=core.name, kind=core.kind if core.kind in RECURRENT else "linear",
+                                state_bytes=size * share * core.state.touched,
                                 token_flop=core.token_flop * heads, prompt_flop=prompt_flop * heads,
                                 io_bytes=heads * core.io_elements * ACTIVATION_BYTES)
 
@@ -239,7 +241,8 @@ def lower(model: Model, *, layout: Layout, scheme: WeightScheme, cache: CacheFor
         matmuls=low.matmuls.build(Matmuls), mixtures=low.mixtures.build(Mixtures), cores=low.cores.build(Cores),
         states=low.states.build(States), passes=low.passes.build(Passes),
         collectives=low.collectives.build(Collectives), layers=model.layer_count * low.imbalance, layout=layout,
-        block_format=scheme.of(Module.EXPERTS if low.mixtures.rows else Module.MLP), cache_format=cache.name, hidden=float(model.hidden),
+        block_format=scheme.of(Module.EXPERTS if low.mixtures.rows else Module.MLP), cache_format=cache.name,
+        hidden=float(model.hidden),
         vocabulary_on_rank=np.asarray(float(ceil(model.vocabulary / layout.tensor))), expert_ratio=low.expert_ratio,
-        kind_layers=dict(low.kind_layers),
+        kind_layers=low.kind_layers,
         norm_bytes_per_token=low.norm_bytes)

@@ -39,7 +39,7 @@ class Matmuls:
     """Weight format of each row, for its ceiling and curve."""
 
     def tokens(self, tokens: Array, head_tokens: Array) -> Array:
-        """m of each row.
+        """M of each row.
 
         Parameters
         ----------

@@ -14,8 +14,8 @@ from planner.core.operators.elementwise import Passes
 from planner.core.operators.matmul import Matmuls
 from planner.core.operators.mixture import Mixtures
 from planner.core.operators.recurrent import States
-from planner.core.quantities.arrays import Array
 from planner.core.parallelism import Layout
+from planner.core.quantities.arrays import Array
 
 Group = TypeVar("Group", Matmuls, Mixtures, Cores, States, Passes, Collectives)
 
@@ -114,8 +114,9 @@ def _stack_group(groups: Sequence[Group]) -> Group:
     first = groups[0]
     if any(g.names != first.names for g in groups):
         raise ValueError("Only variants with the same operator rows can be stacked.")
-    values = {}
+    values: dict[str, Any] = {}
     for f in fields(first):
         value = getattr(first, f.name)
-        values[f.name] = np.stack([getattr(g, f.name) for g in groups], axis=-1) if isinstance(value, np.ndarray) else value
+        stacked = isinstance(value, np.ndarray)
+        values[f.name] = np.stack([getattr(g, f.name) for g in groups], axis=-1) if stacked else value
     return type(first)(**values)

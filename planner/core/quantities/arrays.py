@@ -12,11 +12,14 @@ from planner.core.errors import InvalidQuantity
 Array: TypeAlias = npt.NDArray[np.float64]
 Numeric: TypeAlias = "float | int | Array"
 
+Number: TypeAlias = Any
+"""A plain number where the input was one, else an array."""
+
 LARGEST = 1e30
 """Nothing a planner is asked about exceeds this; beyond it products overflow [any unit]."""
 
 
-def require_positive(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
+def require_positive(name: str, value: Numeric) -> Number:
     """The value as float64, refused unless finite and above zero.
 
     Parameters
@@ -44,7 +47,7 @@ def require_positive(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a numb
     return array
 
 
-def require_non_negative(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
+def require_non_negative(name: str, value: Numeric) -> Number:
     """The value as float64, refused unless finite and at least zero.
 
     Parameters
@@ -72,7 +75,7 @@ def require_non_negative(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a 
     return array
 
 
-def require_fraction(name: str, value: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
+def require_fraction(name: str, value: Numeric) -> Number:
     """The value as float64, refused unless within [0, 1].
 
     Parameters

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import inf
 
 from planner.core.quantities import numeric as num
-from planner.core.quantities.arrays import Array
+from planner.core.quantities.numeric import Number
 from planner.core.serving.policy import PrefillOrder
 from planner.core.serving.step_law import TINY, StepLaw
 
@@ -31,7 +31,7 @@ SIEGMUND = 2.0 * 0.5826
 """Twice the mean overshoot of a Gaussian walk over a barrier, in standard deviations."""
 
 
-def at_least_one(expected: Array) -> Array:
+def at_least_one(expected: Number) -> Number:
     """Probability that a Poisson count is not zero.
 
     Parameters
@@ -51,59 +51,59 @@ def at_least_one(expected: Array) -> Array:
 class Flow:
     """State of one attention group at a given load."""
 
-    rate: Array
+    rate: Number
     """Requests finished [1/s]."""
-    batch: Array
+    batch: Number
     """Mean decoding sequences a token shares its step with, itself included [1]."""
-    mean_batch: Array
+    mean_batch: Number
     """Mean decoding sequences over all time, empty steps included [1]."""
-    t_decode: Array
-    t_mixed: Array
-    step: Array
+    t_decode: Number
+    t_mixed: Number
+    step: Number
     """Mean time between two tokens of a sequence [s]."""
-    phi: Array
+    phi: Number
     """Share of decode steps that prompts lengthen [1]."""
-    lump: Array
+    lump: Number
     """Prompt tokens in such a step [token]."""
-    per_token: Array
+    per_token: Number
     """Time a prompt token adds [s/token]."""
-    biased_step: Array
+    biased_step: Number
     """Length-biased gate E[T²]/E[T] that an arrival meets [s]."""
-    own: Array
+    own: Number
     """Steps that carry the own prompt, others beside it included [s]."""
-    backlog: Array
+    backlog: Number
     """Wait for prompts ahead that did not fit into their step [s]."""
-    busy: Array
+    busy: Number
     """Probability that an arrival meets a running step [1]."""
-    load: Array
+    load: Number
     """Share of time that prompts take [1]."""
-    group: Array
+    group: Number
     """Prompt tokens in the steps that carry the own prompt [token]."""
-    slope: Array
+    slope: Number
     """dt_d/dB [s]."""
 
     @property
-    def first_token(self) -> Array:
+    def first_token(self) -> Number:
         """Mean time from admission to the first token [s]."""
         return self.busy * self.biased_step / 2.0 + self.own + self.backlog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Guess:
-    batch: Array
-    rate: Array
-    others: Array
+    batch: Number
+    rate: Number
+    others: Number
     """Share of the arrivals that come from other users: (N-1)/N in a closed loop, 1 in an open one."""
-    busy: Array
-    step: Array
-    biased_step: Array
-    own: Array
+    busy: Number
+    step: Number
+    biased_step: Number
+    own: Number
     """Steps that carried the own prompt: what arrived in them is computed while its first tokens are decoded [s]."""
-    finite: Array
+    finite: Number
     """1 where a backlog can grow without bound (open loop), 0 where users limit it."""
 
 
-def _lumps(law: StepLaw, guess: _Guess, room: Array) -> tuple[Array, Array, Array]:
+def _lumps(law: StepLaw, guess: _Guess, room: Number) -> tuple[Number, Number, Number]:
     """Chunk of one prompt, lump of a step that has prompts, share of such steps."""
     prompt = law.lengths.prompt
     chunk = num.minimum(prompt, room)
@@ -114,15 +114,15 @@ def _lumps(law: StepLaw, guess: _Guess, room: Array) -> tuple[Array, Array, Arra
     return chunk, lump, phi
 
 
-def _lump_variance(law: StepLaw, lump: Array, chunk: Array) -> Array:
+def _lump_variance(law: StepLaw, lump: Number, chunk: Number) -> Number:
     """Variance of the prompt tokens of a step that has some: their lengths and their number."""
     prompts = num.maximum(lump / chunk, 1.0)
     spread = law.lengths.prompt_square / law.lengths.prompt**2 - 1.0
     return chunk**2 * (prompts * spread + (prompts - 1.0))
 
 
-def _gate(law: StepLaw, guess: _Guess, t_decode: Array, per_token: Array, lump: Array, chunk: Array,
-          load: Array) -> tuple[Array, Array]:
+def _gate(law: StepLaw, guess: _Guess, t_decode: Number, per_token: Number, lump: Number, chunk: Number,
+          load: Number) -> tuple[Number, Number]:
     """Mean time between tokens and the length-biased gate an arrival waits for."""
     step = t_decode / (1.0 - load)
     if law.policy.order is PrefillOrder.MIXED:
@@ -134,7 +134,7 @@ def _gate(law: StepLaw, guess: _Guess, t_decode: Array, per_token: Array, lump: 
     return step, (1.0 - load) * law.policy.poll_steps * t_decode + load * biased
 
 
-def _backlog(law: StepLaw, guess: _Guess, step: Array, room: Array, t_full: Array) -> Array:
+def _backlog(law: StepLaw, guess: _Guess, step: Number, room: Number, t_full: Number) -> Number:
     """Mean wait for prompt tokens ahead that overflow their step: a reflected random walk of tokens per step."""
     arriving = guess.rate * step * law.lengths.prompt
     deviation = num.sqrt(guess.rate * step * law.lengths.prompt_square)
@@ -183,14 +183,14 @@ def relax(law: StepLaw, guess: _Guess) -> Flow:
                 group=group, slope=slope)
 
 
-def _exhaustive_wait(law: StepLaw, guess: _Guess, per_token: Array, load: Array) -> Array:
+def _exhaustive_wait(law: StepLaw, guess: _Guess, per_token: Number, load: Number) -> Number:
     """Wait behind prompts that need several steps of their own, beyond the step already counted: M/G/1."""
     chunk = num.minimum(law.lengths.prompt, law.room(guess.batch))
     excess = num.maximum(law.lengths.prompt_square * (1.0 - chunk / law.lengths.prompt), 0.0)
     return guess.finite * guess.rate * per_token**2 * excess / (2.0 * (1.0 - load))
 
 
-def token_cap(law: StepLaw, running: Array) -> tuple[Array, Array]:
+def token_cap(law: StepLaw, running: Number) -> tuple[Number, Number]:
     """Largest decode batch and rate that the token budget allows when every step is full.
 
     Parameters
@@ -216,7 +216,7 @@ def token_cap(law: StepLaw, running: Array) -> tuple[Array, Array]:
     return batch, law.budget / per_request / t_full
 
 
-def closed(law: StepLaw, users: Array, latency: float) -> Flow:
+def closed(law: StepLaw, users: Number, latency: float) -> Flow:
     """Steady state of a group with a fixed number of users, each asking again as soon as it is answered.
 
     Parameters
@@ -249,8 +249,8 @@ def closed(law: StepLaw, users: Array, latency: float) -> Flow:
     return flow
 
 
-def _next_closed(law: StepLaw, flow: Flow, guess: _Guess, users: Array, latency: float, cap_batch: Array,
-                 cap_rate: Array) -> _Guess:
+def _next_closed(law: StepLaw, flow: Flow, guess: _Guess, users: Number, latency: float, cap_batch: Number,
+                 cap_rate: Number) -> _Guess:
     """The next guess: the smaller root of N = λ(D t_d/(1 - λu) + T_first + latency), under the token cap."""
     first = flow.first_token + latency
     u = guess.others * law.lengths.prompt * flow.per_token
@@ -264,7 +264,7 @@ def _next_closed(law: StepLaw, flow: Flow, guess: _Guess, users: Array, latency:
                   own=flow.own, finite=guess.finite)
 
 
-def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
+def open_loop(law: StepLaw, rate: Number, running: Number) -> Flow:
     """Steady state of a group with arrivals of a given rate, below saturation.
 
     Parameters
@@ -281,7 +281,8 @@ def open_loop(law: StepLaw, rate: Array, running: Array) -> Flow:
     Flow
         Newton steps on B = λ D t̄(B); piecewise linear in B.
     """
-    rate, running = num.together(rate, running, law.per_sequence, law.decode_steps, law.budget, law.table.per_request)[:2]
+    rate, running = num.together(rate, running, law.per_sequence, law.decode_steps, law.budget,
+                                 law.table.per_request)[:2]
     one = 0.0 * rate + 1.0
     t_decode, _, _ = law.decode(one)
     guess = _Guess(batch=num.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from planner.core.quantities import numeric as num
-from planner.core.quantities.arrays import Array
+from planner.core.quantities.numeric import Number
 from planner.core.serving.fixed_point import Flow, at_least_one
 from planner.core.serving.percentiles import Z50, Z95, Z99, lognormal_quantile, normal_quantile
 from planner.core.serving.policy import PrefillOrder
@@ -19,21 +19,22 @@ class Latencies:
 
     closed: bool
     """Whether users form a closed loop."""
-    ttft_mean: Array
-    ttft_p50: Array
-    ttft_p95: Array
-    ttft_p99: Array
-    tpot_mean: Array
-    tpot_p50: Array
-    tpot_p95: Array
-    tpot_p99: Array
-    itl_mean: Array
-    itl_p99: Array
-    e2e_mean: Array
-    e2e_p95: Array
+    ttft_mean: Number
+    ttft_p50: Number
+    ttft_p95: Number
+    ttft_p99: Number
+    tpot_mean: Number
+    tpot_p50: Number
+    tpot_p95: Number
+    tpot_p99: Number
+    itl_mean: Number
+    itl_p99: Number
+    e2e_mean: Number
+    e2e_p95: Number
 
 
-def latencies(law: StepLaw, flow: Flow, *, wait: Array, wait_variance: Array, closed_users: Array | None) -> Latencies:
+def latencies(law: StepLaw, flow: Flow, *, wait: Number, wait_variance: Number,
+              closed_users: Number | None) -> Latencies:
     """Latency means and percentiles of a flow.
 
     Parameters
@@ -81,7 +82,7 @@ def latencies(law: StepLaw, flow: Flow, *, wait: Array, wait_variance: Array, cl
         e2e_mean=e2e + unbounded, e2e_p95=lognormal_quantile(e2e, e2e_variance, Z95) + unbounded)
 
 
-def _first_token_variance(law: StepLaw, flow: Flow) -> Array:
+def _first_token_variance(law: StepLaw, flow: Flow) -> Number:
     """Variance of the wait within a gate that is short or long, of what else arrived in it, of lengths and backlog."""
     prompt, square = law.lengths.prompt, law.lengths.prompt_square
     lump, lump_variance = _lump_moments(law, flow)
@@ -93,22 +94,22 @@ def _first_token_variance(law: StepLaw, flow: Flow) -> Array:
             - ((0.5 + beside) * flow.biased_step)**2)
     own_rate = flow.own / flow.group
     others = flow.rate * flow.biased_step * flow.busy
-    alone: Array = flow.busy * gate + own_rate**2 * (square - prompt**2 + others * square)
+    alone: Number = flow.busy * gate + own_rate**2 * (square - prompt**2 + others * square)
     return alone + _backlog_variance(law, flow, own_rate)
 
 
-def _backlog_variance(law: StepLaw, flow: Flow, own_rate: Array) -> Array:
+def _backlog_variance(law: StepLaw, flow: Flow, own_rate: Number) -> Number:
     """Variance of the wait behind prompts ahead: M/G/1 (Takács), for the share of requests that queue at all."""
     spread = law.lengths.prompt_square / law.lengths.prompt**2
     idle = num.maximum(1.0 - flow.rate * own_rate * law.lengths.prompt, 0.02)
     single = flow.rate * own_rate**2 * law.lengths.prompt_square / (2.0 * idle)
     third = flow.rate * (own_rate * law.lengths.prompt * spread)**3 / (3.0 * idle)
     share = num.minimum(flow.backlog / num.maximum(single, TINY), 1.0)
-    variance: Array = flow.backlog**2 + share * third
+    variance: Number = flow.backlog**2 + share * third
     return variance
 
 
-def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Array, Array]:
+def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Number, Number]:
     """Mean and variance of the prompt tokens of a step that has some."""
     chunk = num.minimum(law.lengths.prompt, law.room(flow.batch))
     prompts = num.maximum(flow.lump / chunk, 1.0)
@@ -116,15 +117,15 @@ def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Array, Array]:
     return flow.lump, chunk**2 * (prompts * spread + prompts - 1.0)
 
 
-def _pace_variance(law: StepLaw, flow: Flow) -> Array:
+def _pace_variance(law: StepLaw, flow: Flow) -> Number:
     """Variance of a request's mean gap: prompts that arrive while it decodes lengthen its stay, and so meet more."""
     arriving = flow.rate * flow.step * flow.per_token**2 * law.lengths.prompt_square
     answers = law.lengths.output_square / law.lengths.output**2
-    pace: Array = arriving / (1.0 - flow.load)**2 * answers / num.maximum(law.decode_steps, 1.0)
+    pace: Number = arriving / (1.0 - flow.load)**2 * answers / num.maximum(law.decode_steps, 1.0)
     return pace
 
 
-def _stalls(law: StepLaw, flow: Flow) -> tuple[Array, Array, Array]:
+def _stalls(law: StepLaw, flow: Flow) -> tuple[Number, Number, Number]:
     """Share of gaps that prompts lengthen, and mean and variance of what they add [1, s, s²]."""
     a = flow.per_token
     if law.policy.order is PrefillOrder.MIXED:
@@ -136,7 +137,7 @@ def _stalls(law: StepLaw, flow: Flow) -> tuple[Array, Array, Array]:
     return share, mean, mean * busy
 
 
-def _gap_p99(law: StepLaw, flow: Flow, batch_variance: Array) -> Array:
+def _gap_p99(law: StepLaw, flow: Flow, batch_variance: Number) -> Number:
     """99th percentile of the gaps: decode steps, and steps or pauses that prompts lengthen."""
     share, mean, variance = _stalls(law, flow)
     within = num.maximum(1.0 - 0.01 / num.maximum(share, TINY), 0.0)
@@ -145,5 +146,5 @@ def _gap_p99(law: StepLaw, flow: Flow, batch_variance: Array) -> Array:
         extra = num.minimum(extra, flow.per_token * num.maximum(law.room(flow.batch), flow.lump))
     plain = lognormal_quantile(flow.t_decode, batch_variance, Z99)
     mixed = num.sqrt((plain - flow.t_decode)**2 + num.where(within > 0.0, extra, 0.0)**2)
-    gap: Array = num.maximum(flow.t_decode + mixed, flow.step)
+    gap: Number = num.maximum(flow.t_decode + mixed, flow.step)
     return gap

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.core.quantities import numeric as num
-from planner.core.quantities.arrays import Array, Numeric, require_fraction, require_non_negative, require_positive
+from planner.core.quantities.arrays import Numeric, require_fraction, require_non_negative, require_positive
+from planner.core.quantities.numeric import Number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +29,19 @@ class RequestLengths:
 class Moments:
     """What the fixed points need of the lengths, on the grid."""
 
-    prompt: Array
+    prompt: Number
     """Prompt tokens really computed, E[u] [token]."""
-    prompt_square: Array
+    prompt_square: Number
     """E[u²] [token²]."""
-    pairs_per_token: Array
+    pairs_per_token: Number
     """(query, key) pairs per computed prompt token."""
-    full_prompt: Array
+    full_prompt: Number
     """Prompt tokens with the cached ones [token]."""
-    output: Array
-    output_square: Array
-    context: Array
+    output: Number
+    output_square: Number
+    context: Number
     """Length-biased mean context of a decoding sequence [token]."""
-    half_span: Array
+    half_span: Number
     """Half-width of a uniform law with the context's spread [token]."""
 
 
@@ -88,7 +89,7 @@ def moments(lengths: RequestLengths) -> Moments:
                    output=output, output_square=square, context=context, half_span=half_span)
 
 
-def mean_clipped(mean: Array, half_span: Array, window: float) -> Array:
+def mean_clipped(mean: Number, half_span: Number, window: float) -> Number:
     r"""Mean of min(c, w) for c uniform on mean ± half_span.
 
     Parameters

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from planner.core.quantities import numeric as num
-from planner.core.quantities.arrays import Array
+from planner.core.quantities.numeric import Number
 
 Z50, Z95, Z99 = 0.0, 1.6448536269514722, 2.3263478740408408
 """Standard normal quantiles (Abramowitz & Stegun, table 26.1)."""
 
 
-def lognormal_quantile(mean: Array, variance: Array, z: Array | float) -> Array:
+def lognormal_quantile(mean: Number, variance: Number, z: Number | float) -> Number:
     """Quantile of a log-normal law with a given mean and variance.
 
     Parameters
@@ -30,7 +30,7 @@ def lognormal_quantile(mean: Array, variance: Array, z: Array | float) -> Array:
     return mean * num.exp(z * num.sqrt(sigma2) - sigma2 / 2.0)
 
 
-def normal_quantile(probability: Array) -> Array:
+def normal_quantile(probability: Number) -> Number:
     """Standard normal quantile.
 
     Parameters

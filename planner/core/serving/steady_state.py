@@ -14,9 +14,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from planner.core.execution.step_table import PlainStepTable, StepTable
+from planner.core.execution.step_table import Steps
 from planner.core.quantities import numeric as num
-from planner.core.quantities.arrays import Array, Numeric, require_positive
+from planner.core.quantities.arrays import Numeric, require_positive
+from planner.core.quantities.numeric import Number
 from planner.core.serving.fixed_point import Flow, at_least_one, closed, open_loop, token_cap
 from planner.core.serving.latency import Latencies, latencies
 from planner.core.serving.lengths import RequestLengths
@@ -42,46 +43,46 @@ class Limit(IntEnum):
 class SteadyState:
     """A replica under load; every field has the grid's shape."""
 
-    request_rate: Array
+    request_rate: Number
     """Requests answered, all groups [1/s]."""
-    max_request_rate: Array
+    max_request_rate: Number
     """Largest rate the replica sustains [1/s]."""
-    load: Array
+    load: Number
     """request_rate asked / max_request_rate; above 1 in an open loop that cannot be served [1]."""
     saturated: Truth
     """Arrivals exceed what can be served (open), or users wait for a place (closed); bool."""
     near_saturation: Truth
     """Open loop above `VALID_LOAD`: latencies are lower bounds; bool."""
-    limit: Array
+    limit: Number
     """`Limit` codes of what saturates first, int."""
-    running_capacity: Array
+    running_capacity: Number
     """Sequences the replica can run at once [1]."""
-    concurrency: Array
+    concurrency: Number
     """Requests in the system, waiting ones included; inf when it grows without bound [1]."""
-    batch: Array
+    batch: Number
     """Mean decode batch of the replica over its non-empty steps [1]."""
-    rank_batch: Array
+    rank_batch: Number
     """The same in one attention group [1]."""
-    context: Array
+    context: Number
     """Length-biased mean context [token]."""
-    t_decode: Array
+    t_decode: Number
     """Pure decode step [s]."""
-    t_mixed: Array
+    t_mixed: Number
     """Decode step with its mean lump of prompt tokens, or the prompt step of a scheduler that runs them alone [s]."""
-    phi: Array
+    phi: Number
     """Share of decode steps lengthened by prompts [1]."""
-    prompt_tokens_per_mixed_step: Array
+    prompt_tokens_per_mixed_step: Number
     latency: Latencies
     """Latencies in steady state; inf where the queue grows without bound."""
-    ttft_benchmark: Array
+    ttft_benchmark: Number
     """Mean TTFT of a benchmark run that starts with all users at once; equals the steady mean in an open loop [s]."""
-    output_tokens_per_s: Array
-    total_tokens_per_s: Array
-    utilization: Array
+    output_tokens_per_s: Number
+    total_tokens_per_s: Number
+    utilization: Number
     """Share of the largest rate in use, at most 1 [1]."""
 
 
-def solve_closed(table: StepTable | PlainStepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
+def solve_closed(table: Steps, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
                  concurrency: Numeric) -> SteadyState:
     """Steady state with a fixed number of requests in flight.
 
@@ -128,7 +129,7 @@ def solve_closed(table: StepTable | PlainStepTable, lengths: RequestLengths, pol
                      limits=(by_cache, by_limit), saturated=users > running, benchmark=benchmark, in_flight=asked)
 
 
-def solve_open(table: StepTable | PlainStepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
+def solve_open(table: Steps, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits,
                request_rate: Numeric, arrival_cv: Numeric = 1.0) -> SteadyState:
     """Steady state with arrivals of a given rate.
 
@@ -172,7 +173,7 @@ def solve_open(table: StepTable | PlainStepTable, lengths: RequestLengths, polic
                      saturated=saturated, benchmark=result.ttft_mean, in_flight=in_flight)
 
 
-def _slot_wait(law: StepLaw, flow: Flow, running: Array, arrival_cv: Array) -> tuple[Array, Array]:
+def _slot_wait(law: StepLaw, flow: Flow, running: Number, arrival_cv: Number) -> tuple[Number, Number]:
     """Mean and variance of the wait for a running place, and what bursts add to the prompt queue."""
     service = flow.first_token + law.decode_steps * flow.step
     busy = num.minimum(flow.rate * service / running, 1.0 - 1e-6)
@@ -185,8 +186,8 @@ def _slot_wait(law: StepLaw, flow: Flow, running: Array, arrival_cv: Array) -> t
     return places + prompts, 2.0 * places**2 / num.maximum(delayed, 1e-6) + num.maximum(prompts, 0.0)**2
 
 
-def _assemble(law: StepLaw, flow: Flow, result: Latencies, *, asked_rate: Array, largest: Array,
-              limits: tuple[Array, Array], saturated: Truth, benchmark: Array, in_flight: Array) -> SteadyState:
+def _assemble(law: StepLaw, flow: Flow, result: Latencies, *, asked_rate: Number, largest: Number,
+              limits: tuple[Number, Number], saturated: Truth, benchmark: Number, in_flight: Number) -> SteadyState:
     by_cache, by_limit = limits
     rate = num.minimum(asked_rate, largest)
     running = num.minimum(by_cache, by_limit)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.core.execution.step_table import PlainStepTable, StepTable
+from planner.core.execution.step_table import Steps
 from planner.core.quantities import numeric as num
-from planner.core.quantities.arrays import Array, require_positive
+from planner.core.quantities.arrays import require_positive
+from planner.core.quantities.numeric import Number
 from planner.core.serving.lengths import Moments, RequestLengths, mean_clipped, moments
 from planner.core.serving.policy import Chunking, PrefillOrder, SchedulerPolicy, ServingLimits
 
@@ -18,24 +19,24 @@ TINY = 1e-12
 class StepLaw:
     """A step table bound to a workload and a scheduler; one attention group (rank and micro-batch)."""
 
-    table: StepTable | PlainStepTable
+    table: Steps
     policy: SchedulerPolicy
     lengths: Moments
-    per_sequence: Array
+    per_sequence: Number
     """Time a decoding sequence adds beyond its tokens: Σ_w k_w·E[min(c, w)] + c_R [s]."""
-    decode_steps: Array
+    decode_steps: Number
     """Decode steps of a request, (O - 1)/tokens per step [1]."""
-    query_tokens: Array
-    draft_time: Array
-    budget: Array
+    query_tokens: Number
+    draft_time: Number
+    budget: Number
     """Tokens of a step [token]."""
-    groups: Array
+    groups: Number
     """Attention groups the load spreads over, data ranks x micro-batches: they wait for one another at every step,
     data ranks in the expert exchange, micro-batches in the pipeline, which nothing overtakes [1]."""
-    stages: Array
+    stages: Number
     """Pipeline stages, hence micro-batches that share one rank's sequence limit [1]."""
 
-    def decode(self, batch: Array) -> tuple[Array, Array, Array]:
+    def decode(self, batch: Number) -> tuple[Number, Number, Number]:
         """Time of a pure decode step, its slope in the batch and its base part.
 
         Parameters
@@ -52,7 +53,7 @@ class StepLaw:
         return (base + self.per_sequence * batch + self.draft_time, slope * self.query_tokens + self.per_sequence,
                 base)
 
-    def per_token(self, tokens: Array, batch: Array, base: Array) -> Array:
+    def per_token(self, tokens: Number, batch: Number, base: Number) -> Number:
         """Time a prompt token adds when ``tokens`` of them share a step.
 
         Parameters
@@ -74,7 +75,7 @@ class StepLaw:
         step, _ = self.table.base_on_grid(beside + tokens)
         return (step - already + self.table.prefill_extra) / tokens + self.table.per_pair * self.lengths.pairs_per_token
 
-    def room(self, batch: Array) -> Array:
+    def room(self, batch: Number) -> Number:
         """Prompt tokens a step can take beside the decodes.
 
         Parameters
@@ -92,7 +93,7 @@ class StepLaw:
         return num.maximum(free, self.lengths.prompt) if self.policy.chunking is Chunking.WHOLE else free
 
 
-def bind(table: StepTable | PlainStepTable, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits) -> StepLaw:
+def bind(table: Steps, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits) -> StepLaw:
     """A step law from a table, a workload and a scheduler.
 
     Parameters
@@ -130,7 +131,7 @@ def bind(table: StepTable | PlainStepTable, lengths: RequestLengths, policy: Sch
         groups=require_positive("data_parallel", limits.data_parallel) * stages, stages=stages)
 
 
-def sequence_tokens(law: StepLaw, limits: ServingLimits) -> Array:
+def sequence_tokens(law: StepLaw, limits: ServingLimits) -> Number:
     """KV tokens one running sequence holds: on the mean of its life, or reserved to its end.
 
     Parameters
@@ -158,7 +159,7 @@ def sequence_tokens(law: StepLaw, limits: ServingLimits) -> Array:
     return held + limits.cache_fixed_tokens + law.policy.block_tokens / 2.0
 
 
-def running_limit(law: StepLaw, limits: ServingLimits) -> tuple[Array, Array]:
+def running_limit(law: StepLaw, limits: ServingLimits) -> tuple[Number, Number]:
     """Sequences a group can run at once, by cache and by the sequence limit.
 
     Parameters

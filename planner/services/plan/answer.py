@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from planner.core.architecture.model import Model, ModelCard
 from planner.core.errors import InvalidQuantity
 from planner.core.execution.prompt import prompt_cost
 from planner.core.execution.step import decode_step
@@ -23,7 +23,7 @@ from planner.services.plan.configuration import Compiler, Configuration, Resolve
 from planner.services.plan.cost import cost_section
 from planner.services.plan.explain import explanation
 from planner.services.plan.load import Load, load_of
-from planner.services.plan.question import AUTO, IDEAL, Deployment, PlanQuestion, Subject
+from planner.services.plan.question import AUTO, Deployment, PlanQuestion, Subject
 from planner.services.plan.sections import decode_section, fit_section, prefill_section, serving_section
 from planner.services.plan.variants import VariantTimes
 
@@ -67,7 +67,9 @@ class PlanService:
     def _identity(self, found: Found[Any], subject: Subject, workspace: str) -> Hashable:
         if found.built_in:
             return found.id
-        return (workspace, found.id, self._catalog.generation(workspace)) if isinstance(subject, str) else id(found.value)
+        if isinstance(subject, str):
+            return (workspace, found.id, self._catalog.generation(workspace))
+        return json.dumps(subject, sort_keys=True)
 
     def configure(self, question: PlanQuestion) -> tuple[Configuration, Deployment, list[str]]:
         """The compiled configuration of a question, with its tensor parallelism chosen."""

@@ -21,21 +21,25 @@ from planner.core.execution.step_table import PlainStepTable, StepTable
 from planner.core.execution.tabulate import floor_growth, step_table
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.memory.allocator import BLOCK_TOKENS, PagedPool, layer_needs, paged_pool
 from planner.core.memory.budget import Reservation, reservation
 from planner.core.memory.cache import CacheFootprint, cache_footprint
+from planner.core.memory.era import era_of
 from planner.core.memory.fit import MemoryFit, memory_fit
 from planner.core.memory.weights import weight_bytes_on_rank
 from planner.core.operators.card import lower_card
 from planner.core.operators.lower import lower, scheme_for
 from planner.core.operators.table import OperatorTable
 from planner.core.parallelism import Layout
-from planner.core.precision import cache_format, weight_format
+from planner.core.precision import CacheFormat, cache_format, weight_format
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array, Numeric
 from planner.core.serving.policy import POLICIES, SchedulerPolicy, ServingLimits
 from planner.services.plan.question import AUTO, Deployment
 
 T = TypeVar("T")
+HYBRID_ENGINES = frozenset({"vllm", "generic"})
+"""Engines that share one pool of blocks between kinds of layers; others keep a pool for each kind."""
 REFERENCE_CONTEXT = 1024.0
 """Context the kept step tables are built at; a question adds the growth of the attention floor [token]."""
 
@@ -90,6 +94,8 @@ class Configuration:
     bound: BoundTable
     """Under efficiency curves, or the ideal one itself."""
     footprint: CacheFootprint
+    paged: PagedPool | None
+    """None without any cache."""
     weights_bytes: float
     steps: StepTable
     """At the reference context."""
@@ -114,12 +120,20 @@ class Configuration:
         return memory_fit(
             self.footprint, self.layout, capacity=self.resolved.chip.memory_bytes,
             utilization=deployment.memory_utilization, weights=self.weights_bytes, reserved=self.reserved(deployment),
-            request_tokens=request_tokens, longest=deployment.max_model_len)
+            request_tokens=request_tokens, longest=deployment.max_model_len, paged=self.cut(deployment))
+
+    def cut(self, deployment: Deployment) -> PagedPool | None:
+        """How the engine cuts the KV pool into blocks; None where it keeps a pool for each kind of layer."""
+        if self.paged is None or (deployment.engine not in HYBRID_ENGINES and len(self.paged.groups) > 1):
+            return None
+        return replace(self.paged, batched_tokens=deployment.max_num_batched_tokens)
 
     def reserved(self, deployment: Deployment) -> Reservation:
         """What the engine keeps beside weights and cache."""
-        return reservation(self.engine, self.layout, vocabulary=self.resolved.model.vocabulary,
-                           max_num_seqs=deployment.max_num_seqs)
+        return reservation(
+            era_of(self.engine, deployment.engine_version), self.layout, model=self.resolved.model,
+            family=self.resolved.chip.architecture, max_num_seqs=deployment.max_num_seqs,
+            batched_tokens=deployment.max_num_batched_tokens, longest=deployment.max_model_len)
 
     def limits(self, deployment: Deployment, pool_bytes: Numeric) -> ServingLimits:
         """Sizes that bound the replica under load, from the KV pool of one GPU."""
@@ -127,7 +141,8 @@ class Configuration:
         unit = kept.bytes_per_token or kept.state_bytes or 1.0
         shares = [c.bytes_per_token / unit for c in kept.classes] or [0.0]
         return ServingLimits(
-            kv_capacity_tokens=num.maximum(pool_bytes / unit, 1.0) * self.layout.data, max_num_seqs=deployment.max_num_seqs,
+            kv_capacity_tokens=num.maximum(pool_bytes / unit, 1.0) * self.layout.data,
+            max_num_seqs=deployment.max_num_seqs,
             token_budget=deployment.max_num_batched_tokens, data_parallel=float(self.layout.data),
             pipeline_parallel=float(self.layout.pipeline),
             cache_windows=[c.window for c in kept.classes] or [np.inf], cache_shares=shares,
@@ -198,9 +213,14 @@ def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Depl
     return Configuration(
         key=key, resolved=resolved, engine=deployment.engine, layout=layout, weights=table.block_format,
         kv_cache=cache.name, scheme=scheme, table=table, ideal=ideal, bound=bound,
-        footprint=cache_footprint(model, layout, cache), weights_bytes=weight_bytes_on_rank(table, model, scheme),
+        footprint=cache_footprint(model, layout, cache), paged=_paged(model, layout, cache, deployment.engine), weights_bytes=weight_bytes_on_rank(table, model, scheme),
         steps=steps, plain=steps.plain(), policy=_policy(deployment.engine, resolved.profile),
         parameters=model.params if isinstance(model, ModelCard) else float(count_parameters(model).total))
+
+
+def _paged(model: Model | ModelCard, layout: Layout, cache: CacheFormat, engine: str) -> PagedPool | None:
+    needs = layer_needs(model, layout, cache)
+    return paged_pool(needs, block_tokens=BLOCK_TOKENS[engine], batched_tokens=0.0) if needs else None
 
 
 def _policy(engine: str, profile: EfficiencyProfile | None) -> SchedulerPolicy:

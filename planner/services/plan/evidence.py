@@ -56,12 +56,13 @@ def _at(answer: dict[str, Any], path: str) -> float | None:
 
 def assumptions(configuration: Configuration, workload: Workload, deployment: Deployment) -> list[str]:
     """What the answer takes for granted, each in one sentence."""
+    layout = configuration.layout
     rows = [
-        f"One replica: {configuration.layout.gpus} GPU(s), tensor {configuration.layout.tensor} × pipeline "
-        f"{configuration.layout.pipeline} × data {configuration.layout.data}, experts over {configuration.layout.expert}.",
+        (f"One replica: {layout.gpus} GPU(s), tensor {layout.tensor} × pipeline {layout.pipeline} × data {layout.data}"
+         f", experts over {layout.expert}."),
         f"Weights {configuration.weights}, KV cache {configuration.kv_cache}, engine {configuration.engine}.",
-        f"Requests of {workload.input_tokens:,.0f} prompt and {workload.output_tokens:,.0f} answer tokens"
-        + (f", {workload.prefix_cache_hit:.0%} of the prompt cached." if workload.prefix_cache_hit else "."),
+        (f"Requests of {workload.input_tokens:,.0f} prompt and {workload.output_tokens:,.0f} answer tokens"
+         + (f", {workload.prefix_cache_hit:.0%} of the prompt cached." if workload.prefix_cache_hit else ".")),
     ]
     if workload.concurrency is not None:
         rows.append(f"Closed loop: {workload.concurrency:,.0f} requests in flight, each asked again when answered.")

@@ -31,8 +31,9 @@ class Change:
     """False for a machine that only shows which ceiling would help."""
 
 
-def changes(compiler: Compiler, configuration: Configuration, deployment: Deployment, load: Load, room: float) -> list[Change]:
-    """Every lever that applies; one that the chip, the model or the memory (``room`` requests) refuses is left out."""
+def changes(compiler: Compiler, configuration: Configuration, deployment: Deployment, load: Load, room: float,
+            ) -> list[Change]:
+    """Every lever that applies; what the chip, the model or the memory (``room`` requests) refuses is left out."""
     fixed = replace(deployment, tensor_parallel=configuration.layout.tensor)
     found = []
     for text, wanted, batch in _settings(configuration, fixed, load, room):
@@ -48,7 +49,8 @@ def changes(compiler: Compiler, configuration: Configuration, deployment: Deploy
     return found
 
 
-def _settings(configuration: Configuration, fixed: Deployment, load: Load, room: float) -> Iterator[tuple[str, Deployment, float]]:
+def _settings(configuration: Configuration, fixed: Deployment, load: Load, room: float,
+              ) -> Iterator[tuple[str, Deployment, float]]:
     now = weight_format(configuration.weights).bytes_per_element
     peaks = configuration.resolved.chip.peaks
     if now > 1.01:
@@ -79,8 +81,8 @@ def lever_section(found: list[Change], times: list[float], configuration: Config
                   step: float, request_tokens: float) -> list[dict[str, Any]]:
     """Levers with their effect, best first; ``times`` are the steps of :func:`variants` [s].
 
-    The metric is tokens per second and GPU at the plan's batch and context, or how many requests fit at once where memory
-    is what the deployment lacks.
+    The metric is tokens per second and GPU at the plan's batch and context, or how many requests fit at once where
+    memory is what the deployment lacks.
     """
     short = not fit.fits or fit.max_concurrency < load.batch
     before = load.batch / step / configuration.layout.gpus

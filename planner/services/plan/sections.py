@@ -18,7 +18,8 @@ from planner.core.execution.summary import StepSummary
 from planner.core.memory.fit import MemoryFit
 from planner.core.precision import weight_format
 from planner.core.quantities.arrays import Numeric
-from planner.core.serving.steady_state import SteadyState
+from planner.core.quantities.numeric import Number
+from planner.core.serving.steady_state import Limit, SteadyState
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.load import LIMIT_NAMES, Load
@@ -27,7 +28,7 @@ from planner.services.plan.question import Objective
 Answer = dict[str, Any]
 
 
-def finite(value: float) -> float | None:
+def finite(value: Number) -> float | None:
     """The number, or None where it grows without bound: JSON has no infinity."""
     number = float(value)
     return number if isfinite(number) else None
@@ -72,7 +73,8 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
         "fraction_of_peak": summary.flop / (peak * summary.time_s),
         "bandwidth_fraction": summary.total_bytes / (chip.bandwidth * summary.time_s),
         "kv_fraction": summary.cache_bytes / kv_and_weights if kv_and_weights else 0.0,
-        "batch_critical": batch_critical(ideal), "batch_critical_effective": batch_critical_effective(configuration.bound),
+        "batch_critical": batch_critical(ideal),
+        "batch_critical_effective": batch_critical_effective(configuration.bound),
         "batch_critical_step": None if configuration.table.coarse else batch_critical_step(ideal, load.context),
         "batch_crossover": batch_crossover(ideal, load.context),
         "batch_crossover_simple": simple_crossover(configuration, load.context),
@@ -80,7 +82,7 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
     }
 
 
-def simple_crossover(configuration: Configuration, context: Numeric) -> Any:  # noqa: ANN401 - a number for a number
+def simple_crossover(configuration: Configuration, context: Numeric) -> Number:
     """s·P/KV with all parameters, as the texts write it; None where nothing is cached."""
     each = configuration.footprint.bytes_per_sequence(context)
     if not np.any(each):
@@ -100,7 +102,8 @@ def prefill_section(prompt: PromptCost) -> Answer:
     }
 
 
-def serving_section(configuration: Configuration, steady: SteadyState, objective: Objective, workload: Workload) -> Answer:
+def serving_section(configuration: Configuration, steady: SteadyState, objective: Objective, workload: Workload,
+                    ) -> Answer:
     """The replica under load; rates and concurrency per replica."""
     times = steady.latency
     ttft = {"mean": times.ttft_mean, "p50": times.ttft_p50, "p95": times.ttft_p95, "p99": times.ttft_p99}
@@ -114,12 +117,14 @@ def serving_section(configuration: Configuration, steady: SteadyState, objective
         "itl_s": {"mean": finite(times.itl_mean), "p99": finite(times.itl_p99)},
         "e2e_s": {"mean": finite(times.e2e_mean), "p95": finite(times.e2e_p95)},
         "ttft_benchmark_s": finite(steady.ttft_benchmark),
-        "output_tokens_per_s": float(steady.output_tokens_per_s), "total_tokens_per_s": float(steady.total_tokens_per_s),
+        "output_tokens_per_s": float(steady.output_tokens_per_s),
+        "total_tokens_per_s": float(steady.total_tokens_per_s),
         "output_tokens_per_s_per_gpu": float(steady.output_tokens_per_s) / configuration.layout.gpus,
         "utilization": float(steady.utilization), "saturated": saturated,
         "near_saturation": bool(steady.near_saturation), "max_request_rate": float(steady.max_request_rate),
-        "mean_batch": float(steady.batch), "mixed_step_share": float(steady.phi), "mixed_step_time_s": float(steady.t_mixed),
-        "limit": LIMIT_NAMES[int(steady.limit)], "meets_slo": meets,
+        "mean_batch": float(steady.batch), "mixed_step_share": float(steady.phi),
+        "mixed_step_time_s": float(steady.t_mixed),
+        "limit": LIMIT_NAMES[Limit(int(steady.limit))], "meets_slo": meets,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from planner.core.execution.bound import BoundTable, stack_bound
 from planner.core.execution.step import decode_step
 from planner.core.quantities.arrays import Array
 from planner.services.plan.configuration import Configuration, Memo
+
+GROUPS = ("matmuls", "mixtures", "cores", "states", "passes", "collectives")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +37,14 @@ class VariantTimes:
         for members in _alike(variants):
             chosen = [variants[i] for i in members]
             key = tuple(v.configuration.key for v in chosen)
-            bound: BoundTable = self._stacks.get(key, lambda c=chosen: stack_bound([v.configuration.bound for v in c]))
+            bound = self._stacks.get(key, partial(_stacked, chosen))
             cost = decode_step(bound, np.array([v.batch for v in chosen]), np.array([v.context for v in chosen]))
             times[members] = cost.step_time
         return times
+
+
+def _stacked(variants: Sequence[Variant]) -> BoundTable:
+    return stack_bound([variant.configuration.bound for variant in variants])
 
 
 def _alike(variants: Sequence[Variant]) -> list[list[int]]:
@@ -46,7 +53,7 @@ def _alike(variants: Sequence[Variant]) -> list[list[int]]:
     for index, variant in enumerate(variants):
         table, chip = variant.configuration.table, variant.configuration.resolved
         profile = None if chip.profile is None else chip.profile.id
-        rows = tuple(getattr(table, g).names for g in ("matmuls", "mixtures", "cores", "states", "passes", "collectives"))
+        rows = tuple(getattr(table, group).names for group in GROUPS)
         key = (table.layout.data, table.layout.pipeline, table.layers, profile, rows)
         groups.setdefault(key, []).append(index)
     return list(groups.values())

@@ -55,5 +55,6 @@ def _axis(path: str, values: Sequence[Any]) -> Axis:
     if path in CONTINUOUS:
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
-                raise InvalidQuantity(f"The axis {path} takes numbers of at least zero, got {value!r}.", pointer=pointer)
+                raise InvalidQuantity(f"The axis {path} takes numbers of at least zero, got {value!r}.",
+                                      pointer=pointer)
     return Axis(path=path, values=tuple(values))

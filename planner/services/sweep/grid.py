@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from planner.core.execution.prompt import prompt_totals
 from planner.core.execution.step import decode_parts
 from planner.core.execution.totals import StepTotals, totals
 from planner.core.memory.fit import MemoryFit
+from planner.core.quantities.numeric import Number
 from planner.core.serving.steady_state import SteadyState, solve_closed, solve_open
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
@@ -24,7 +24,7 @@ class Grid:
     """Arrays of one configuration; every one broadcasts to the grid."""
 
     def __init__(self, configuration: Configuration, deployment: Deployment, workload: Workload,
-                 varied: Mapping[str, Any], price: Any) -> None:  # noqa: ANN401 - a number or an array
+                 varied: Mapping[str, Number], price: Number) -> None:
         self.configuration = configuration
         fields = {path.split(".")[1]: value for path, value in varied.items() if path.startswith("deployment.")}
         self.deployment = replace(deployment, **fields)
@@ -35,7 +35,7 @@ class Grid:
         self.price = varied.get("price.usd_per_gpu_hour", np.nan if price is None else price)
 
     @cached_property
-    def context(self) -> Any:  # noqa: ANN401 - a number or an array
+    def context(self) -> Number:
         """Mean context of a decode step [token]."""
         return mean_context(self.workload)
 
@@ -52,10 +52,11 @@ class Grid:
         limits = self.configuration.limits(self.deployment, self.fit.kv_pool_bytes)
         if self.workload.request_rate is not None:
             return solve_open(table, lengths, policy, limits, self.workload.request_rate, self.workload.arrival_cv)
-        return solve_closed(table, lengths, policy, limits, self.workload.concurrency)
+        asked: Number = self.workload.concurrency
+        return solve_closed(table, lengths, policy, limits, asked)
 
     @cached_property
-    def batch(self) -> Any:  # noqa: ANN401 - as above
+    def batch(self) -> Number:
         """Sequences decoding in the replica, as a plan chooses them [1]."""
         if self.workload.batch is not None:
             return self.workload.batch
@@ -78,7 +79,7 @@ class Grid:
         return totals(parts, overhead, bound.bandwidth)
 
     @cached_property
-    def prompt_tokens(self) -> Any:  # noqa: ANN401 - as above
+    def prompt_tokens(self) -> Number:
         """Prompt tokens computed [token]."""
         work = self.workload
         return np.maximum(np.asarray(work.input_tokens * (1.0 - np.asarray(work.prefix_cache_hit))), 1.0)

@@ -14,8 +14,8 @@ from planner.core.execution.crossover import (
     batch_crossover,
 )
 from planner.core.execution.step import BOUNDS
-from planner.core.quantities.arrays import Array
 from planner.core.fleet.unit import usd_per_million
+from planner.core.quantities.arrays import Array
 from planner.services.plan.load import LIMIT_NAMES
 from planner.services.plan.sections import simple_crossover
 from planner.services.sweep.grid import Grid
@@ -26,6 +26,9 @@ LABELS: Mapping[str, tuple[str | None, ...]] = {
     "serving.limit": (None, *(LIMIT_NAMES[code] for code in sorted(LIMIT_NAMES))),
 }
 """Columns whose numbers are indices into these words."""
+
+LATENCIES = {"ttft": ("mean", "p50", "p95", "p99"), "tpot": ("mean", "p95", "p99"), "itl": ("mean", "p99"),
+             "e2e": ("mean", "p95")}
 
 
 def _per_context(function: Callable[[Any, float], float | None]) -> Metric:
@@ -42,6 +45,14 @@ def _served(pick: Callable[[Any], Any]) -> Metric:
     return metric
 
 
+def _latency(field: str) -> Metric:
+    return _served(lambda steady: getattr(steady.latency, field))
+
+
+def _memory(field: str) -> Metric:
+    return lambda grid: getattr(grid.fit, field)
+
+
 def _cost(tokens: str) -> Metric:
     def metric(grid: Grid) -> Array:
         rate = np.where(grid.fit.fits, getattr(grid.steady, tokens), np.nan)
@@ -52,7 +63,7 @@ def _cost(tokens: str) -> Metric:
 
 METRICS: Mapping[str, Metric] = {
     "fit.fits": lambda g: g.fit.fits,
-    **{f"fit.{name}": (lambda g, n=name: getattr(g.fit, n)) for name in (
+    **{f"fit.{name}": _memory(name) for name in (
         "shortfall_bytes", "usable_bytes", "weights_bytes", "activation_bytes", "other_bytes", "kv_pool_bytes",
         "kv_bytes_per_token", "kv_capacity_tokens", "max_concurrency", "max_context_tokens")},
     "decode.batch": lambda g: g.batch,
@@ -90,11 +101,7 @@ METRICS: Mapping[str, Metric] = {
     "prefill.bound": lambda g: g.prefill.bound,
     "serving.concurrency": _served(lambda s: s.concurrency),
     "serving.request_rate": _served(lambda s: s.request_rate),
-    **{f"serving.ttft_s.{q}": _served(lambda s, q=q: getattr(s.latency, f"ttft_{q}"))
-       for q in ("mean", "p50", "p95", "p99")},
-    **{f"serving.tpot_s.{q}": _served(lambda s, q=q: getattr(s.latency, f"tpot_{q}")) for q in ("mean", "p95", "p99")},
-    **{f"serving.itl_s.{q}": _served(lambda s, q=q: getattr(s.latency, f"itl_{q}")) for q in ("mean", "p99")},
-    **{f"serving.e2e_s.{q}": _served(lambda s, q=q: getattr(s.latency, f"e2e_{q}")) for q in ("mean", "p95")},
+    **{f"serving.{kind}_s.{q}": _latency(f"{kind}_{q}") for kind, quantiles in LATENCIES.items() for q in quantiles},
     "serving.output_tokens_per_s": _served(lambda s: s.output_tokens_per_s),
     "serving.total_tokens_per_s": _served(lambda s: s.total_tokens_per_s),
     "serving.output_tokens_per_s_per_gpu": lambda g: _served(lambda s: s.output_tokens_per_s)(g)
