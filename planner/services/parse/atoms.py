@@ -6,17 +6,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from planner.services.parse.wordlists import words
+
 _PIECE = re.compile(
-        r"(?P<noise>(?:bf|fp)\d+(?![a-z0-9])|c4ai)|(?P<size>\d+x\d+(?:\.\d+)?b(?![a-z0-9])"
-        r"|(?<![a-z0-9])[ae]\d+(?:\.\d+)?[bm](?![a-z0-9])|\d+(?:\.\d+)?[bm](?![a-z0-9]))"
+    r"(?P<noise>(?:bf|fp)\d+(?![a-z0-9])|c4ai)|(?P<size>\d+x\d+(?:\.\d+)?b(?![a-z0-9])"
+    r"|(?<![a-z0-9])[ae]\d+(?:\.\d+)?[bm](?![a-z0-9])|\d+(?:\.\d+)?[bm](?![a-z0-9]))"
     r"|(?P<experts>\d+e(?![a-z0-9]))"
     r"|(?P<code>(?<![a-zà-ÿ])[a-z]\d+(?:\.\d+)*(?![\d]))"
     r"|(?P<word>[a-zà-ÿ]+)"
     r"|(?P<number>\d+(?:\.\d+)*)"
-    r"|(?P<plus>\+(?!\s*\d))")
+    r"|(?P<plus>\+(?!\s*\d))"
+)
 _JOIN = re.compile(r"[\s\-_:/]{0,2}")
 # Words of a checkpoint's name that do not change the model.
-NOISE = frozenset("instruct it chat hf base pt bf16 fp16 fp8 dynamic c4ai nvidia meta preview".split())
+NOISE = frozenset(
+    words("""
+    instruct it chat hf base pt bf16 fp16 fp8 dynamic c4ai nvidia meta preview
+""")
+)
 _DATE = re.compile(r"20[12]\d|[012]\d[01]\d|2[3-9][01]\d|0\d")
 
 
@@ -32,14 +39,14 @@ class Atom:
 
 
 def atomise(text: str, known: frozenset[str] = frozenset(), short: Mapping[str, str] | None = None) -> list[Atom]:
-    """The atoms of a text, in order; ``known`` are words and run-together pairs ("gpt oss"), ``short`` are spelled out."""
+    """The atoms of a text in order; ``known`` holds words and pairs that are run together, ``short`` abbreviations."""
     short = short or {}
     atoms: list[Atom] = []
     for match in _PIECE.finditer(text):
         kind = str(match.lastgroup)
         piece = match.group()
         if kind == "word":
-            atoms.extend(_word(piece, match.start(), text[match.end():], known, short))
+            atoms.extend(_word(piece, match.start(), text[match.end() :], known, short))
             continue
         if kind == "plus":
             piece, kind = "plus", "word"
@@ -50,13 +57,15 @@ def atomise(text: str, known: frozenset[str] = frozenset(), short: Mapping[str, 
 
 
 def _word(piece: str, start: int, after: str, known: frozenset[str], short: Mapping[str, str]) -> list[Atom]:
-    """A run of letters, cut where two known words meet ("gptoss") or where a version letter hangs on ("dsv" of dsv3)."""
+    """A run of letters, cut where two known words meet (gptoss) or where a version letter hangs on (dsv of dsv3)."""
     if piece not in known:
         for cut in range(len(piece) - 1, 1, -1):
             head, tail = short.get(piece[:cut], piece[:cut]), piece[cut:]
             if f"{head} {tail}" in known or (head in known and len(tail) == 1 and re.match(r"\d", after)):
-                return [Atom(text=head, kind="word", start=start, end=start + cut),
-                        Atom(text=tail, kind="word", start=start + cut, end=start + len(piece))]
+                return [
+                    Atom(text=head, kind="word", start=start, end=start + cut),
+                    Atom(text=tail, kind="word", start=start + cut, end=start + len(piece)),
+                ]
     return [Atom(text=short.get(piece, piece), kind="word", start=start, end=start + len(piece))]
 
 
@@ -65,8 +74,14 @@ def _glue(atoms: list[Atom], text: str) -> list[Atom]:
     glued: list[Atom] = []
     for atom in atoms:
         last = glued[-1] if glued else None
-        if (last and atom.kind == "number" and last.kind == "word" and last.end - last.start == 1
-                and last.end == atom.start and text[last.start] in "vrkm"):
+        if (
+            last
+            and atom.kind == "number"
+            and last.kind == "word"
+            and last.end - last.start == 1
+            and last.end == atom.start
+            and text[last.start] in "vrkm"
+        ):
             glued[-1] = Atom(text=last.text + atom.text, kind="code", start=last.start, end=atom.end)
         else:
             glued.append(atom)
@@ -84,4 +99,4 @@ def classify(atom: Atom) -> str:
 
 def joined(text: str, left: Atom, right: Atom) -> bool:
     """Whether two atoms stand close enough to belong to one name."""
-    return bool(_JOIN.fullmatch(text[left.end:right.start]))
+    return bool(_JOIN.fullmatch(text[left.end : right.start]))

@@ -16,42 +16,89 @@ _HUB = re.compile(r"<?https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+/[\w
 _LINK = re.compile(r"https?://\S+")
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 _SHORTCODE = re.compile(r"(?<!\S):[a-z][\w+-]*:(?!\S)|:[a-z][a-z_+-]*_[a-z_+-]*:")
-_THIN_GROUP = re.compile(r"(?<=\d)[\u00a0\u2007\u2008\u2009\u200a\u202f](?=\d{3}(?!\d))")
+_THIN_GROUP = re.compile(r"(?<=\d)(?<!\.\d)[\u00a0\u2007\u2008\u2009\u200a\u202f](?=\d{3}(?![\db]))")
 _SPACE_GROUP = re.compile(
-    r"(?<![\w.,'/x-])(\d{1,3})((?: \d{3})+)(?= ?(?:[a-zà-ÿ$€£/%]))(?! ?(?:x ?[a-z]|gb?\b|gpus?\b))")
-_SIGNS = str.maketrans({
-    "×": "x", "✕": "x", "✖": "x", "⨯": "x", "х": "x", "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "≤": "<",
-    "≥": ">", "≦": "<", "≧": ">", "’": "'", "‘": "'", "“": '"', "”": '"', "¿": " ", "¡": " ", "~": " ", "≈": " ",
-    "→": " to ", "`": " ", "_": "_", "\t": " ", "…": " ", "·": " ", "•": " ", "ß": "ss", "µ": "u",
-})
+    r"(?<![\w.,'/x-])(\d{1,3})((?: \d{3})+)(?= ?(?:[a-zà-ÿ$€£/%]))(?! ?(?:x ?[a-z]|gb?\b|gpus?\b))"
+)
+_ALIKE = {
+    "x": "\u00d7\u2715\u2716\u2a2f\u0445",
+    "-": "\u2013\u2014\u2212\u2010\u2011",
+    "<": "\u2264\u2266",
+    ">": "\u2265\u2267",
+    "'": "\u2019\u2018",
+    '"': "\u201c\u201d",
+    " ": "\u00bf\u00a1~\u2248`\t\u2026\u00b7\u2022",
+}
+"""Signs read as another: times signs and the Cyrillic kha as x, dashes, comparisons, quotes, ornaments as space."""
+_SIGNS = str.maketrans(
+    {sign: plain for plain, signs in _ALIKE.items() for sign in signs}
+    | {"\u2192": " to ", "\u00df": "ss", "\u00b5": "u"}
+)
 _ODD = re.compile(r"[^\w\s.,:;/+*=<>%$€£¥@()&'\"!?|\[\]{}#-]")
 
 _UNITS = {
-    2: "two deux zwei dos twee dois duas", 3: "three trois drei tres tre drie três", 4: "four quatre vier cuatro quattro "
-    "quatro", 5: "five cinq fünf fuenf cinco cinque vijf", 6: "six sechs seis zes", 7: "seven sept sieben siete sette "
-    "zeven sete", 8: "eight huit acht ocho otto oito", 9: "nine neuf neun nueve nove negen", 10: "ten dix zehn diez dieci "
-    "tien dez", 11: "eleven onze elf undici", 12: "twelve douze zwölf zwoelf doce dodici twaalf doze", 13: "thirteen",
-    14: "fourteen", 15: "fifteen quinze fünfzehn quince quindici", 16: "sixteen seize sechzehn dieciséis dieciseis sedici "
-    "zestien dezesseis", 17: "seventeen", 18: "eighteen", 19: "nineteen", 20: "twenty vingt zwanzig veinte venti twintig "
-    "vinte", 24: "vierundzwanzig veinticuatro", 30: "thirty trente dreissig treinta trenta dertig trinta", 32:
-    "zweiunddreissig", 40: "forty fourty quarante vierzig cuarenta quaranta veertig quarenta", 50: "fifty cinquante "
-    "fünfzig cincuenta cinquanta vijftig cinquenta", 60: "sixty soixante sechzig sesenta sessanta", 70: "seventy siebzig "
-    "setenta", 80: "eighty achtzig ochenta ottanta", 90: "ninety neunzig noventa novanta",
+    2: "two deux zwei dos twee dois duas",
+    3: "three trois drei tres tre drie três",
+    4: "four quatre vier cuatro quattro quatro",
+    5: "five cinq fünf fuenf cinco cinque vijf",
+    6: "six sechs seis zes",
+    7: "seven sept sieben siete sette zeven sete",
+    8: "eight huit acht ocho otto oito",
+    9: "nine neuf neun nueve nove negen",
+    10: "ten dix zehn diez dieci tien dez",
+    11: "eleven onze elf undici",
+    12: "twelve douze zwölf zwoelf doce dodici twaalf doze",
+    13: "thirteen",
+    14: "fourteen",
+    15: "fifteen quinze fünfzehn quince quindici",
+    16: "sixteen seize sechzehn dieciséis dieciseis sedici zestien dezesseis",
+    17: "seventeen",
+    18: "eighteen",
+    19: "nineteen",
+    20: "twenty vingt zwanzig veinte venti twintig vinte",
+    24: "vierundzwanzig veinticuatro",
+    30: "thirty trente dreissig treinta trenta dertig trinta",
+    32: "zweiunddreissig",
+    40: "forty fourty quarante vierzig cuarenta quaranta veertig quarenta",
+    50: "fifty cinquante fünfzig cincuenta cinquanta vijftig cinquenta",
+    60: "sixty soixante sechzig sesenta sessanta",
+    70: "seventy siebzig setenta",
+    80: "eighty achtzig ochenta ottanta",
+    90: "ninety neunzig noventa novanta",
 }
 _WORDS = {word: value for value, words in _UNITS.items() for word in words.split()}
 _SMALL = "|".join(sorted(_WORDS, key=len, reverse=True))
 _NUMBER_WORDS = re.compile(
-        rf"(?<![\w-])(?:(?:(?P<tens>{_SMALL})[\s-](?P<ones>two|three|four|five|six|seven|eight|nine|one)"
-        rf"|(?P<small>{_SMALL})"
+    rf"(?<![\w-])(?:(?:(?P<tens>{_SMALL})[\s-](?P<ones>two|three|four|five|six|seven|eight|nine|one)"
+    rf"|(?P<small>{_SMALL})"
     rf"|(?P<digits>\d+)|(?P<article>an?|one|ein|eine|un|une|um|uma|half an?))[\s-]+)?"
-        r"(?P<mult>hundred|hundert|honderd|thousand|tausend|duizend|mille|mil|mila|cien|dozen|dutzend|docena"
-        r"|douzaine|million"
+    r"(?P<mult>hundred|hundert|honderd|thousand|tausend|duizend|mille|mil|mila|cien|dozen|dutzend|docena"
+    r"|douzaine|million"
     rf"|millón|milliarde|billion)(?![\w-])"
     rf"|(?<![\w-])(?P<tens2>{_SMALL})[\s-](?P<ones2>two|three|four|five|six|seven|eight|nine|one)(?![\w-])"
-    rf"|(?<![\w-])(?P<alone>{_SMALL})(?!\w)", re.IGNORECASE)
-_ALONE_MULTIPLES = {"hundred": 100, "hundert": 100, "honderd": 100, "thousand": 1000, "tausend": 1000, "duizend": 1000,
-                    "mille": 1000, "mil": 1000, "mila": 1000, "cien": 100, "dozen": 12, "dutzend": 12, "docena": 12,
-                    "douzaine": 12, "million": 10**6, "millón": 10**6, "milliarde": 10**9, "billion": 10**9}
+    rf"|(?<![\w-])(?P<alone>{_SMALL})(?!\w)",
+    re.IGNORECASE,
+)
+_ALONE_MULTIPLES = {
+    "hundred": 100,
+    "hundert": 100,
+    "honderd": 100,
+    "thousand": 1000,
+    "tausend": 1000,
+    "duizend": 1000,
+    "mille": 1000,
+    "mil": 1000,
+    "mila": 1000,
+    "cien": 100,
+    "dozen": 12,
+    "dutzend": 12,
+    "docena": 12,
+    "douzaine": 12,
+    "million": 10**6,
+    "millón": 10**6,
+    "milliarde": 10**9,
+    "billion": 10**9,
+}
 # A million said alone is a unit of price ("the million"), not a quantity; these multiply only what stands before them.
 _NEVER_ALONE = {"million", "millón", "billion", "milliarde", "thousand", "tausend", "mille", "mil", "hundred"}
 
@@ -84,7 +131,9 @@ def _digits(match: re.Match[str]) -> str:
     elif match["small"]:
         head = _WORDS[match["small"].lower()]
     elif match["digits"]:
-        return f"{match['digits']} {multiple}" if multiple not in {"dozen", "dutzend"} else str(int(match["digits"]) * 12)
+        return (
+            f"{match['digits']} {multiple}" if multiple not in {"dozen", "dutzend"} else str(int(match["digits"]) * 12)
+        )
     elif article:
         head = 0.5 if article.startswith("half") else 1
     elif multiple in _NEVER_ALONE:

@@ -9,46 +9,71 @@ from planner.services.parse.canvas import BLANK, Canvas
 from planner.services.parse.skus import SkuMention
 
 _ONE = r"an?|one|single|1x|ein(?:e[mnrs]?)?|un[ae]?|uno|een|uma?|just one|only one|solo"
-_PAIRS = {"pair": 2, "couple": 2, "dual": 2, "twin": 2, "paar": 2, "paire": 2, "par": 2, "duo": 2, "trio": 3, "triple": 3, "quad": 4, "octo": 8,
-          "half-dozen": 6, "dozen": 12, "zwei": 2, "both": 2}
+_PAIRS = {
+    "pair": 2,
+    "couple": 2,
+    "dual": 2,
+    "twin": 2,
+    "paar": 2,
+    "paire": 2,
+    "par": 2,
+    "duo": 2,
+    "trio": 3,
+    "triple": 3,
+    "quad": 4,
+    "octo": 8,
+    "half-dozen": 6,
+    "dozen": 12,
+    "zwei": 2,
+    "both": 2,
+}
 _PAIR = (
     r"(?:a |an |the |une |ein |un )?(?P<pair>pair|couple|dual|twin|paar|paire|par|duo|trio|triple|quad"
-    r"|half-dozen|dozen)(?: of| de| von| di)?")
+    r"|half-dozen|dozen)(?: of| de| von| di)?"
+)
 _BRAND = (
     r"(?:(?:nvidia|amd|brand new|new|the|of|our|these|those|hgx|dgx|rented|leased|spare|pcs|units? of|cards?"
-    r"|gpus?(?: of)?|de|x)\s?)*")
+    r"|gpus?(?: of)?|de|x)\s?)*"
+)
 _BOX = (
     r"(?:nodes?|box(?:es)?|servers?|machines?|knoten|n[oœ]uds?|serveurs?|nodos?|servidor(?:es)?|hosts?|systems?"
-    r"|pods?|instances?|chassis|rigs?)")
+    r"|pods?|instances?|chassis|rigs?)"
+)
 _BEFORE = re.compile(
     rf"(?:(?<![\w.,$€=-])(?P<nodes>\d{{1,3}})\s?(?:x\s|{_BOX}\s?(?:of|with|each|de|mit|à)\s?|(?=\s\d+\s?x)\s))?"
-        rf"(?:(?<![\w.,$€=-])(?P<n>\d{{1,4}})\s?-?\s?(?:x|\*)?[\s-]*|(?<!\w)(?P<one>{_ONE})\s|(?<!\w){_PAIR}\s)"
-                     rf"(?:gpu\s)?{_BRAND}(?P<maker>dgx\s?|hgx\s?)?$")
+    rf"(?:(?<![\w.,$€=-])(?P<n>\d{{1,4}})\s?-?\s?(?:x|\*)?[\s-]*|(?<!\w)(?P<one>{_ONE})\s|(?<!\w){_PAIR}\s)"
+    rf"(?:gpu\s)?{_BRAND}(?P<maker>dgx\s?|hgx\s?)?$"
+)
 _AFTER = re.compile(
-    rf"\s?(?:\(?\s?(?:x|\*)\s?(?P<n>\d{{1,4}})(?![\d.]|\s?(?:h\d|a\d|b\d))\)?|\(\s?(?P<n2>\d{{1,4}})\s?x?\s?\)"
-    rf"|[\s-]*(?P<n3>\d{{1,3}})[\s-]?(?:gpus?|cards?)\b)")
+    r"\s?(?:\(?\s?(?:x|\*)\s?(?P<n>\d{1,4})(?![\d.]|\s?(?:h\d|a\d|b\d))\)?|\(\s?(?P<n2>\d{1,4})\s?x?\s?\)"
+    r"|[\s-]*(?P<n3>\d{1,3})[\s-]?(?:gpus?|cards?)\b)"
+)
 _BOX_AFTER = re.compile(rf"[\s-]*(?:\d-?gpu[\s-]*)?(?P<box>{_BOX})(?!\w)")
 _MAKER = re.compile(r"(?:dgx|hgx)[\s-]?$")
 _EACH = re.compile(
     r"(?<![\w.,$€])(?P<n>\d{1,3})\s?(?:gpus?\s|cards?\s|x\s?)?(?:of each|each|apiece|jeweils|chacun\w*"
     r"|cada un[oa]|de chaque|per option|ciascun\w*)(?!\w)"
-        r"|(?:each|jeweils) (?:with |of |x ?)?(?P<m>\d{1,3})(?:\s?(?:gpus?|cards?))?(?![\w.]|\s?(?:k\b|tok|users"
-        r"|clients|concurrent))")
+    r"|(?:each|jeweils) (?:with |of |x ?)?(?P<m>\d{1,3})(?:\s?(?:gpus?|cards?))?(?![\w.]|\s?(?:k\b|tok|users"
+    r"|clients|concurrent))"
+)
 _LOOSE = re.compile(
-    rf"(?<![\w.,$€-])(?P<n>\d{{1,4}})\s?x?[\s-]?(?:gpus?|cards?|chips?|accelerators?|karten|cartes|tarjetas"
+    r"(?<![\w.,$€-])(?P<n>\d{1,4})\s?x?[\s-]?(?:gpus?|cards?|chips?|accelerators?|karten|cartes|tarjetas"
     r"|schede|kaarten|placas|grafikkarten|of (?:them|those|these))(?!\w)"
-        rf"|(?<!\w)(?:gpus?|cards?|count|gpu[\s_]?count|n[\s_]?gpus?|num[\s_]?gpus?)\s?[=:]\s?(?P<m>\d{{1,4}})(?!\w)"
-        r"|(?<!\w)(?P<one>one|single|a|1)\s(?:gpu|card)(?!\w)")
+    r"|(?<!\w)(?:gpus?|cards?|count|gpu[\s_]?count|n[\s_]?gpus?|num[\s_]?gpus?)\s?[=:]\s?(?P<m>\d{1,4})(?!\w)"
+    r"|(?<!\w)(?P<one>one|single|a|1)\s(?:gpu|card)(?!\w)"
+)
 _BARE = re.compile(
     r"(?:(?<!\w)(?:on|with|use|using|just|only|make it|to|auf|sur|con|mit|avec|en|try|of|have|about|take|get"
     r"|need|su|op|met|bei|and|what about|how about|if|if we had)\s|^\s*)"
-        rf"(?P<n>\d{{1,3}})(?![\w.,%]*\d|\s?(?:k\b|%|ms\b|s\b|gb|bit|tok|in\b|out\b|h\b|/|\$|€))(?=\s*(?:instead|pls"
-        rf"|please|now|then|of them|\?|!|\.|,|{BLANK}|$|stattdessen|[aà] la place|en su lugar|statt))")
+    rf"(?P<n>\d{{1,3}})(?![\w.,%]*\d|\s?(?:k\b|%|ms\b|s\b|gb|bit|tok|in\b|out\b|h\b|/|\$|€))(?=\s*(?:instead|pls"
+    rf"|please|now|then|of them|\?|!|\.|,|{BLANK}|$|stattdessen|[aà] la place|en su lugar|statt))"
+)
 
 # A number after one of these words is theirs, not the GPU's.
 _KEYED = re.compile(
     r"(?:=\s?|(?<!\w)(?:tp|pp|dp|ep|ctx|context|isl|osl|bs|batch|size|conc\w*|rate|util\w*|window|ttft"
-    r"|tpot)\s?[=:]?\s?)$")
+    r"|tpot)\s?[=:]?\s?)$"
+)
 
 
 def count_mentions(canvas: Canvas, mentions: list[SkuMention]) -> list[SkuMention]:
@@ -63,8 +88,8 @@ def count_mentions(canvas: Canvas, mentions: list[SkuMention]) -> list[SkuMentio
 
 
 def _count(canvas: Canvas, mention: SkuMention, floor: int, ceiling: int) -> SkuMention:
-    before = canvas.open[floor:mention.start]
-    after = canvas.open[mention.end:ceiling]
+    before = canvas.open[floor : mention.start]
+    after = canvas.open[mention.end : ceiling]
     entry = mention.entry
     match = _BEFORE.search(before)
     box = _BOX_AFTER.match(after)
@@ -73,7 +98,7 @@ def _count(canvas: Canvas, mention: SkuMention, floor: int, ceiling: int) -> Sku
     size = entry.box if entry is not None else 0
     gpus: int | None = None
     end = mention.end
-    if match is not None and match["n"] and _KEYED.search(before[:match.start("n")]):
+    if match is not None and match["n"] and _KEYED.search(before[: match.start("n")]):
         match = None
     if match is not None:
         canvas.claim(floor + match.start(), mention.start)

@@ -14,9 +14,10 @@ _BITS = r"(?P<bits>4|8|16|32)[\s-]?bits?\b(?:s)?"
 _NAMES = (
     r"w8a8[\s_-]+(?:int8|fp8)|(?:int8|fp8)[\s_-]+w8a8|fp[\s-]?8[\s_-]?(?:e[45]m[23]|block|dynamic)?|bf[\s-]?16"
     r"|bfloat[\s-]?16|fp[\s-]?16"
-        r"|float[\s-]?16|half[\s-]precision|fp[\s-]?32|float32|w8a16|w4a16|w8a8|w4a4|int[\s-]?8|int[\s-]?4|i8\b|i4\b"
-        r"|nv[\s-]?fp[\s-]?4|mx[\s-]?fp[\s-]?4|fp[\s-]?4"
-          r"|awq|gptq|marlin|bnb|nf4|q4(?![\w_])|q8(?![\w_])")
+    r"|float[\s-]?16|half[\s-]precision|fp[\s-]?32|float32|w8a16|w4a16|w8a8|w4a4|int[\s-]?8|int[\s-]?4|i8\b|i4\b"
+    r"|nv[\s-]?fp[\s-]?4|mx[\s-]?fp[\s-]?4|fp[\s-]?4"
+    r"|awq|gptq|marlin|bnb|nf4|q4(?![\w_])|q8(?![\w_])"
+)
 _FORMAT = rf"(?:gguf[\s:]*)?(?P<gguf>{_GGUF})|(?P<name>{_NAMES})|{_BITS}"
 _BEFORE = r"(?<!\w)(?<!\d\.)"
 _AFTER = r"(?![\w]|\.\d)"
@@ -26,16 +27,19 @@ _KV_AFTER = re.compile(rf"{_BEFORE}(?:{_FORMAT}){_AFTER}[\s-]*(?:for the |for |q
 _KV_BEFORE = re.compile(rf"(?<![\w])(?:{_CACHE}){_JOIN}{_BEFORE}(?:{_FORMAT}){_AFTER}")
 _CACHE_PAIR = re.compile(
     rf"(?<![\w])(?:{_CACHE}){_JOIN}(?P<a>{_NAMES}) (?:vs|or|versus|against) (?P<b>{_NAMES}){_AFTER}"
-        rf"|(?P<c>{_NAMES})(?: (?:{_CACHE}))? (?:vs\.?|or|versus|against) (?P<d>{_NAMES}) (?:{_CACHE})\b")
+    rf"|(?P<c>{_NAMES})(?: (?:{_CACHE}))? (?:vs\.?|or|versus|against) (?P<d>{_NAMES}) (?:{_CACHE})\b"
+)
 _KV_SHORT = re.compile(r"(?<!\w)kv[\s_-]?(?P<bits>4|8|16)(?![\w.])")
 _BOTH = re.compile(
     rf"{_BEFORE}(?:{_FORMAT}){_AFTER}\s*(?:for\s+)?(?:weights?\s*(?:and|\+|&|,)\s*(?:kv|cache)(?:[\s-]cache)?"
-                   rf"|both|everywhere|throughout|(?:for )?everything|w\+kv)\b"
-        rf"|(?:weights?\s*(?:and|\+|&)\s*kv(?:[\s-]cache)?|both|everything){_JOIN}(?P<name2>{_NAMES}){_AFTER}")
+    rf"|both|everywhere|throughout|(?:for )?everything|w\+kv)\b"
+    rf"|(?:weights?\s*(?:and|\+|&)\s*kv(?:[\s-]cache)?|both|everything){_JOIN}(?P<name2>{_NAMES}){_AFTER}"
+)
 _WEIGHTS = re.compile(
     rf"{_BEFORE}(?:(?:weights?|quant\w*|dtype|precision|format|quantisation"
     rf"|quantization)\s?[=:]\s?)?(?:{_FORMAT}){_AFTER}"
-                      rf"(?:[\s-]weights?\b)?")
+    rf"(?:[\s-]weights?\b)?"
+)
 _SAME = re.compile(r"[\s,/()-]*(?:quantized|quantised|quantization|with|using|in|checkpoint)?[\s,/()-]*")
 
 
@@ -63,14 +67,21 @@ def read_formats(canvas: Canvas) -> Formats:
     last_end = -1
     for match in canvas.take(_WEIGHTS):
         name = _name(match, match["name"])
-        if found.weights and last_end >= 0 and _SAME.fullmatch(canvas.text[last_end:match.start()]) \
-                and _same(found.weights[-1][0], name):
+        if (
+            found.weights
+            and last_end >= 0
+            and _SAME.fullmatch(canvas.text[last_end : match.start()])
+            and _same(found.weights[-1][0], name)
+        ):
             found.weights[-1] = (_closer(found.weights[-1][0], name), found.weights[-1][1])
         else:
             found.weights.append((name, match.start()))
         last_end = match.end()
-    found.weights = list({name: (name, at) for name, at in reversed(found.weights)}.values())[::-1] \
-        if len({n for n, _ in found.weights}) == 1 else found.weights
+    found.weights = (
+        list({name: (name, at) for name, at in reversed(found.weights)}.values())[::-1]
+        if len({n for n, _ in found.weights}) == 1
+        else found.weights
+    )
     found.cache = list(dict.fromkeys(found.cache))
     return found
 
@@ -86,9 +97,25 @@ def _name(match: re.Match[str], name: str | None) -> str:
 def _known(said: str) -> str:
     """The contract's name of a format as people write it."""
     text = re.sub(r"[\s_-]+", "", said)
-    text = {"w8a8int8": "int8", "int8w8a8": "int8", "w8a8fp8": "fp8", "fp8w8a8": "fp8", "halfprecision": "fp16", "q4": "w4a16",
-            "q8": "8bit", "marlin": "w4a16", "bnb": "w4a16", "nf4": "w4a16", "i8": "int8", "i4": "w4a16", "fp8dynamic": "fp8",
-            "fp8block": "fp8_block", "fp8e4m3": "fp8", "fp8e5m2": "fp8", "float16": "fp16"}.get(text, text)
+    text = {
+        "w8a8int8": "int8",
+        "int8w8a8": "int8",
+        "w8a8fp8": "fp8",
+        "fp8w8a8": "fp8",
+        "halfprecision": "fp16",
+        "q4": "w4a16",
+        "q8": "8bit",
+        "marlin": "w4a16",
+        "bnb": "w4a16",
+        "nf4": "w4a16",
+        "i8": "int8",
+        "i4": "w4a16",
+        "fp8dynamic": "fp8",
+        "fp8block": "fp8_block",
+        "fp8e4m3": "fp8",
+        "fp8e5m2": "fp8",
+        "float16": "fp16",
+    }.get(text, text)
     try:
         return weight_format(text).name
     except UnsupportedFormat:
@@ -97,7 +124,9 @@ def _known(said: str) -> str:
 
 def _cached(name: str) -> str:
     """A format as the cache's; eight bit is fp8 there, four bit nvfp4."""
-    return {"8bit": "fp8", "w8a16": "int8", "fp8_block": "fp8", "w4a16": "nvfp4", "4bit": "nvfp4", "16bit": "bf16"}.get(name, name)
+    return {"8bit": "fp8", "w8a16": "int8", "fp8_block": "fp8", "w4a16": "nvfp4", "4bit": "nvfp4", "16bit": "bf16"}.get(
+        name, name
+    )
 
 
 def _same(first: str, second: str) -> bool:
@@ -108,4 +137,4 @@ def _same(first: str, second: str) -> bool:
 
 def _closer(first: str, second: str) -> str:
     """The more exact of two words for one format."""
-    return second if first in {"8bit"} or (first == "w4a16" and second in {"nvfp4", "mxfp4"}) else first
+    return second if first == "8bit" or (first == "w4a16" and second in {"nvfp4", "mxfp4"}) else first

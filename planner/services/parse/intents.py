@@ -8,100 +8,116 @@ from dataclasses import dataclass
 _HELP = re.compile(
     r"^\W*(?:help|examples?|usage|commands?|options|hilfe|aide|ayuda|aiuto|hulp|ajuda|beispiele?|exemples?"
     r"|ejemplos?|manual|docs|documentation)\b"
-        r"|\b(?:what (?:can|do) (?:you|this|it|i) (?:do|ask|type|say|offer)|what (?:are|is) you(?:r)? (?:commands"
-        r"|capabilities)|how (?:do|can|does|to) (?:i |you |we |one |this |it )?(?:use (?:you|this|it)|work(?:s)?\b"
-        r"|ask)|who are you|what are you"
-        r"|show (?:me )?(?:some )?examples|(?:some|give|any) (?:me )?examples?|was kannst du|que (?:sais|peux)-tu"
-        r"|qu[eé] (?:puedes|sabes) hacer|cosa (?:puoi|sai) fare|how does this (?:bot )?work|need help|help me(?:$"
-        r"|\W*$)|help(?:\W*please|\W*pls)?\W*$)")
+    r"|\b(?:what (?:can|do) (?:you|this|it|i) (?:do|ask|type|say|offer)|what (?:are|is) you(?:r)? (?:commands"
+    r"|capabilities)|how (?:do|can|does|to) (?:i |you |we |one |this |it )?(?:use (?:you|this|it)|work(?:s)?\b"
+    r"|ask)|who are you|what are you"
+    r"|show (?:me )?(?:some )?examples|(?:some|give|any) (?:me )?examples?|was kannst du|que (?:sais|peux)-tu"
+    r"|qu[eé] (?:puedes|sabes) hacer|cosa (?:puoi|sai) fare|how does this (?:bot )?work|need help|help me(?:$"
+    r"|\W*$)|help(?:\W*please|\W*pls)?\W*$)"
+)
 _TRAIN = re.compile(
     r"\b(?:pre-?train\w*|train|trains|trained|training|fine-?tun\w+|lora|qlora|rlhf|sft|grpo|dpo|distill? (?:a"
-    r"|our)|entrainer|entra[iî]ner|trainieren|entrenar|addestrare)\b")
+    r"|our)|entrainer|entra[iî]ner|trainieren|entrenar|addestrare)\b"
+)
 _POLITE = (
     r"^\W*(?:(?:please|pls|plz|hey|hi|hello|ok|okay|so|bot|now|just|go ahead and|can you|could you|would you"
-    r"|will you|i need you to|i want you to|you should|let'?s|kindly|bitte|bot,)\W+)*")
-_ACTION = re.compile(_POLITE +
-    r"(?:scale|deploy|re-?start|reboot|delete|stop|start(?! with)|kill|drain|shut\s?down|terminate|provision"
+    r"|will you|i need you to|i want you to|you should|let'?s|kindly|bitte|bot,)\W+)*"
+)
+_ACTION = re.compile(
+    _POLITE + r"(?:scale|deploy|re-?start|reboot|delete|stop|start(?! with)|kill|drain|shut\s?down|terminate|provision"
     r"|spin|launch|cancel|upgrade|downgrade|book|order|reserve|buy (?:me|us)|rent|migrate|roll\s?back|rollout"
     r"|evict|cordon|ssh|create|set up|install|send|post|e-?mail|remind|schedule|merge|turn (?:off|on)|page"
     r"|execute|approve|reset|move the|resize|allocate|assign|grant|revoke|run (?:the|my|our|a|this) (?:job"
     r"|script|pipeline|benchmark|test)s?|increase the|decrease the|enable|disable|pause|resume|write|translate"
-    r"|summari[sz]e (?:this|the)|play|sing|draw)\b")
+    r"|summari[sz]e (?:this|the)|play|sing|draw)\b"
+)
 _WHY = re.compile(
     r"\b(?:why|how come|what(?:'s| is)? (?:the )?(?:bottleneck|limiting|limits?|slowing|holding)|what (?:makes"
     r"|made) it|warum|wieso|weshalb|pourquoi|por qu[eé]|perch[eé]|waarom|porqu[eê]|explain|erkl[aä]r\w*"
-    r"|explique\w*|explica\w*|what explains|reason)\b|\bpor que\b")
+    r"|explique\w*|explica\w*|what explains|reason)\b|\bpor que\b"
+)
 _COST = re.compile(
     r"\b(?:costs?|costing|how expensive|expensive|bill|bills|tco|break[\s-]?even|self[\s-]?host\w*|pricing"
     r"|prices?|kosten|kostet|teuer|preis\w*|co[uû]t\w*|prix|cuesta\w*|costes?|precios?|costo|costa|costano"
     r"|prezzo|kost|duur|custa|custo|pre[cç]o|cheaper|g[uü]nstiger|billiger|moins cher|m[aá]s barato|spend|pay"
-    r"|[$€] ?/ ?1?m\b|usd ?/ ?m\b|dollars? per|money|savings?|api)\b|[$€£] ?(?:/|per) ?(?:1 ?)?m|\$/m")
+    r"|[$€] ?/ ?1?m\b|usd ?/ ?m\b|dollars? per|money|savings?|api)\b|[$€£] ?(?:/|per) ?(?:1 ?)?m|\$/m"
+)
 _HARDWARE = (
     r"(?:§sku|gpus?|cards?|nodes?|boxe?s?|servers?|accelerators?|machines?|chips?|replicas?|karten?"
     r"|grafikkarten?|cartes?|tarjetas?|schede|scheda|kaarten|placas?|hardware|instances?|skus?|setups?|rigs?"
-    r"|systems?|hgx|dgx|racks?)")
+    r"|systems?|hgx|dgx|racks?)"
+)
 _HOW_MANY = (
     r"(?:how many|how much|wie ?viele?n?|wie ?viel|combien|cu[aá]nt[oa]s?|quant[iea]|hoeveel|quant[oa]s"
-    r"|number of|how big|how large|# ?of)")
+    r"|number of|how big|how large|# ?of)"
+)
 _SIZE = re.compile(
-        rf"{_HOW_MANY}\W+(?:(?!users|requests|tokens|concurrent|clients|people|parallel|simultaneous|context|days"
-        rf"|hours)[\w'§-]+\W+){{0,3}}?{_HARDWARE}\b|{_HOW_MANY} (?:do|would|will|should|are|is|of (?:them|those"
-        r"|these)) (?:i|we|you|it|that|needed|they)\b"
-        rf"|{_HOW_MANY}\W*$|(?:{_HARDWARE}) (?:count|number|quantity)\b|(?:need|needed|required?) how many"
-        r"|how many (?:needed|required)"
-        r"|\b(?:which|what|welche[rnsm]?|quels?|quelles?|qu[eé]|cu[aá]l(?:es)?|quale|quali|welke?|qual) (?:(?!batch"
-        rf"|context|speed|throughput|concurrency|latency)[\w'-]+ ){{0,2}}?(?:gpus?|cards?|hardware|machines?|servers?"
-        r"|box|accelerators?|chips?|setup|karten?|grafikkarten?|cartes?|tarjetas?|schede|scheda|sku|skus|instances?"
-        r"|node|config\w*|kit|kaart|placa)\b"
-        r"|\bwhat (?:should|do|would|must|can|to) (?:we|i|you)? ?(?:buy|get|order|need|purchase|rent|procure)\b"
-        r"|\bwhat to (?:buy|get|order|rent)\b|\bshould (?:we|i) (?:buy|get|order|rent|purchase)\b"
-        r"|(?<!batch )(?<!window )(?<!context )\bsiz(?:ing|e (?:this|it|for|me|a|my|our|up|us|the))\b|^\W*size\b"
-        r"|\bright-?siz\w+|\bdimension\w*"
-        r"|\b(?:smallest|cheapest|minimum|minimal|fewest|least|best|recommended|right|ideal|optimal"
-        rf"|suitable) (?:[\w-]+ ){{0,2}}?(?:{_HARDWARE}|option|way|deployment|cluster|fleet)\b|\brecommend\b"
-        r"|\bhow (?:big|large) (?:a|of a|should|must)\b|\bwhat would it take\b|\bwas (?:brauche|brauchen|sollen"
-        r"|sollten)\b|\bde quoi\b.*besoin|\bqu[eé] (?:necesito|necesitamos|compramos|comprar)\b|\bprocure(?:ment)?\b"
-        r"|\bto buy\b|\bshopping\b|\bfleet size\b")
+    rf"{_HOW_MANY}\W+(?:(?!users|requests|tokens|concurrent|clients|people|parallel|simultaneous|context|days"
+    rf"|hours)[\w'§-]+\W+){{0,3}}?{_HARDWARE}\b|{_HOW_MANY} (?:do|would|will|should|are|is|of (?:them|those"
+    r"|these)) (?:i|we|you|it|that|needed|they)\b"
+    rf"|{_HOW_MANY}\W*$|(?:{_HARDWARE}) (?:count|number|quantity)\b|(?:need|needed|required?) how many"
+    r"|how many (?:needed|required)"
+    r"|\b(?:which|what|welche[rnsm]?|quels?|quelles?|qu[eé]|cu[aá]l(?:es)?|quale|quali|welke?|qual) (?:(?!batch"
+    rf"|context|speed|throughput|concurrency|latency)[\w'-]+ ){{0,2}}?(?:gpus?|cards?|hardware|machines?|servers?"
+    r"|box|accelerators?|chips?|setup|karten?|grafikkarten?|cartes?|tarjetas?|schede|scheda|sku|skus|instances?"
+    r"|node|config\w*|kit|kaart|placa)\b"
+    r"|\bwhat (?:should|do|would|must|can|to) (?:we|i|you)? ?(?:buy|get|order|need|purchase|rent|procure)\b"
+    r"|\bwhat to (?:buy|get|order|rent)\b|\bshould (?:we|i) (?:buy|get|order|rent|purchase)\b"
+    r"|(?<!batch )(?<!window )(?<!context )\bsiz(?:ing|e (?:this|it|for|me|a|my|our|up|us|the))\b|^\W*size\b"
+    r"|\bright-?siz\w+|\bdimension\w*"
+    r"|\b(?:smallest|cheapest|minimum|minimal|fewest|least|best|recommended|right|ideal|optimal"
+    rf"|suitable) (?:[\w-]+ ){{0,2}}?(?:{_HARDWARE}|option|way|deployment|cluster|fleet)\b|\brecommend\b"
+    r"|\bhow (?:big|large) (?:a|of a|should|must)\b|\bwhat would it take\b|\bwas (?:brauche|brauchen|sollen"
+    r"|sollten)\b|\bde quoi\b.*besoin|\bqu[eé] (?:necesito|necesitamos|compramos|comprar)\b|\bprocure(?:ment)?\b"
+    r"|\bto buy\b|\bshopping\b|\bfleet size\b"
+)
 _SIZE_OPEN = re.compile(r"(?:how many|wie ?viele?|combien|cu[aá]nt[oa]s|quant[ie]|hoeveel)\W+§")
 _LOADS = (
     r"(?:users?|requests?|reqs?|clients?|people|sessions?|streams?|chats?|sequences?|conversations?|callers?"
     r"|connections?|nutzer\w*|benutzer\w*|anfragen|utilisateurs?|requ[eê]tes?|usuarios?|peticiones|solicitudes"
-    r"|utenti|richieste|agents?|employees|prompts|tickets|documents|calls|queries)")
+    r"|utenti|richieste|agents?|employees|prompts|tickets|documents|calls|queries)"
+)
 _BATCH = re.compile(
-        rf"{_HOW_MANY}\W+(?:d'|de )?(?:[\w'-]+\W+){{0,2}}?(?:concurrent\w*|parallel\w*|simultaneous\w*"
-        rf"|simultan[eé]\w*|gleichzeitig\w*|{_LOADS}|at once|at the same time|in flight)\b"
-        r"|\b(?:max(?:imum|imal|imale)?|highest|most|best|optimal|ideal|right|critical|crossover|what|which|largest"
-        r"|biggest|peak|good|sweet[\s-]spot|beste|optimale|meilleure?|mejor|largest|proper|recommended"
-        r"|maximale?)\W+(?:[\w'-]+\W+){0,2}?(?:batch\w*|concurren\w+|parallel\w*|nebenl[aä]ufigkeit|in flight"
-        r"|max[\s_-]num[\s_-]seqs|taille de (?:batch|lot)|lote)\b"
-        r"|\b(?:batch(?:[\s-]?size)?s?|taille de (?:batch|lot)|batchgr[oö](?:ss|ß)e|tama[nñ]o de lote)\b"
-        r"|\bcross-?over\b|\bb\*|\bb[\s_-]?(?:star|crit\w*|cross)\b|\bcompute[\s-]?bound\b|\bmemory[\s-]?bound\b"
-        r"|\bsaturat\w+|\bridge\b")
+    rf"{_HOW_MANY}\W+(?:d'|de )?(?:[\w'-]+\W+){{0,2}}?(?:concurrent\w*|parallel\w*|simultaneous\w*"
+    rf"|simultan[eé]\w*|gleichzeitig\w*|{_LOADS}|at once|at the same time|in flight)\b"
+    r"|\b(?:max(?:imum|imal|imale)?|highest|most|best|optimal|ideal|right|critical|crossover|what|which|largest"
+    r"|biggest|peak|good|sweet[\s-]spot|beste|optimale|meilleure?|mejor|largest|proper|recommended"
+    r"|maximale?)\W+(?:[\w'-]+\W+){0,2}?(?:batch\w*|concurren\w+|parallel\w*|nebenl[aä]ufigkeit|in flight"
+    r"|max[\s_-]num[\s_-]seqs|taille de (?:batch|lot)|lote)\b"
+    r"|\b(?:batch(?:[\s-]?size)?s?|taille de (?:batch|lot)|batchgr[oö](?:ss|ß)e|tama[nñ]o de lote)\b"
+    r"|\bcross-?over\b|\bb\*|\bb[\s_-]?(?:star|crit\w*|cross)\b|\bcompute[\s-]?bound\b|\bmemory[\s-]?bound\b"
+    r"|\bsaturat\w+|\bridge\b"
+)
 _FITS = re.compile(
-        r"\b(?:fits?|fitting|fit in|oom|vram|holds?|room|pass(?:t|en)|hineinpasst|reinpass\w+|rentre\w*|tien(?:t"
-        r"|nent)|loge|cabe|caben|entra|entran|sta|stanno|past|possible|m[oö]glich|geht das|posible|possibile|fit on"
-        r"|squeeze|out of memory|blow up|crash|enough (?:memory|vram|space|for)|is (?:it|that|this|one"
-        r"|\w+ ?§sku) enough|big enough|large enough|suffices?|sufficient|reicht|reichen|suffit|suffisant|alcanza"
-        r"|basta|bastano)\b"
-        r"|\b(?:how much|what) (?:gpu |of )?(?:v?ram|memory|hbm|kv|cache|space)\b|\b(?:largest|longest|max(?:imum)?"
-        r"|biggest|how (?:long|large|big|much)(?: of)?(?: a)?|what|which|welche[rs]? (?:max\w* )?|quelle?"
-        r"|maximale?r?) (?:[\w-]+ )?(?:context\w*|ctx|window|kontext\w*|sequence|contexte|contexto)\b"
-    r"|\b(?:does|do|will|would|can|could|it|did|to|and)\b[^.?!]{0,60}\bload\b(?! of| is| test)|\bloads\b|\benough\b")
+    r"\b(?:fits?|fitting|fit in|oom|vram|holds?|room|pass(?:t|en)|hineinpasst|reinpass\w+|rentre\w*|tien(?:t"
+    r"|nent)|loge|cabe|caben|entra|entran|sta|stanno|past|possible|m[oö]glich|geht das|posible|possibile|fit on"
+    r"|squeeze|out of memory|blow up|crash|enough (?:memory|vram|space|for)|is (?:it|that|this|one"
+    r"|\w+ ?§sku) enough|big enough|large enough|suffices?|sufficient|reicht|reichen|suffit|suffisant|alcanza"
+    r"|basta|bastano)\b"
+    r"|\b(?:how much|what) (?:gpu |of )?(?:v?ram|memory|hbm|kv|cache|space)\b|\b(?:largest|longest|max(?:imum)?"
+    r"|biggest|how (?:long|large|big|much)(?: of)?(?: a)?|what|which|welche[rs]? (?:max\w* )?|quelle?"
+    r"|maximale?r?) (?:[\w-]+ )?(?:context\w*|ctx|window|kontext\w*|sequence|contexte|contexto)\b"
+    r"|\b(?:does|do|will|would|can|could|it|did|to|and)\b[^.?!]{0,60}\bload\b(?! of| is| test)|\bloads\b|\benough\b"
+)
 _RUN = re.compile(
     r"\b(?:can|could|will|would|does|do|is|able to|possible to|kann|k[oö]nnen|l[aä]uft|laufen|peut|peux|tourne"
     r"|tournent|puede|puedo|podemos|corre|pu[oò]|gira|kan|draait|roda|wollen)\b[^.!]{0,80}?\b(?:run|runs|running"
     r"|be run|work on|laufen|l[aä]uft|tourner?|tournent|correr|corre|ejecutar|girare|gira|draaien|draait|rodar"
-    r"|host|roda)\b|\bl[aä]uft\b|\btourne\b|\brunnable\b|\brun(?:s)? (?:on|it|in)\b.*\?|^\W*runs?\b")
+    r"|host|roda)\b|\bl[aä]uft\b|\btourne\b|\brunnable\b|\brun(?:s)? (?:on|it|in)\b.*\?|^\W*runs?\b"
+)
 _PERFORMANCE = re.compile(
     r"\b(?:keep up|keeps up|handle|handles|cope|sustain|speed|fast|slow|throughput|latency|tok/s"
     r"|tokens per second|expect|vitesse|schnell|geschwindigkeit|velocidad|r[aá]pid\w*|velocit[aà]|performance"
-    r"|serve)\b")
+    r"|serve)\b"
+)
 _COMPARE = re.compile(
     r"\b(?:compare|comparison|vs|versus|against|vergleich\w*|compar\w+|better|which (?:one|is)|oder|difference"
-    r"|besser|mieux|mejor|instead of)\b")
+    r"|besser|mieux|mejor|instead of)\b"
+)
 _DOMAIN = re.compile(
     r"\b(?:gpus?|llms?|models?|tokens?|vram|inference|serv(?:e|ing)|batch\w*|context|ctx|throughput|latency|ttft"
-    r"|tpot|kv|cache|quanti[sz]\w+|concurren\w+|vllm|sglang|hardware|cards?|replicas?|api|rps|qps)\b|§")
+    r"|tpot|kv|cache|quanti[sz]\w+|concurren\w+|vllm|sglang|hardware|cards?|replicas?|api|rps|qps)\b|§"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +161,7 @@ def _about_capacity(text: str) -> bool:
     return len(text.split()) <= 3 or bool(_DOMAIN.search(text))
 
 
-def _asked(s: Signals) -> str | None:
+def _asked(s: Signals) -> str | None:  # noqa: PLR0911 - one return per intent, in their order
     if _WHY.search(s.text):
         return "why"
     if s.axes:
@@ -165,5 +181,6 @@ def _asked(s: Signals) -> str | None:
 
 def _unsized(s: Signals) -> bool:
     """A number of users or requests is asked, not of GPUs."""
-    return bool(re.search(rf"{_HOW_MANY}\W+(?:concurrent |parallel |simultaneous )?{_LOADS}\b", s.text)) and \
-        not re.search(rf"{_HOW_MANY}\W+(?:§sku|gpus?|cards?|nodes?)", s.text)
+    return bool(
+        re.search(rf"{_HOW_MANY}\W+(?:concurrent |parallel |simultaneous )?{_LOADS}\b", s.text)
+    ) and not re.search(rf"{_HOW_MANY}\W+(?:§sku|gpus?|cards?|nodes?)", s.text)

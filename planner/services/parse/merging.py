@@ -8,20 +8,36 @@ from typing import Any
 
 _ADD = re.compile(
     r"\b(?:add|also|too|as well|include|plus|vs\.?|versus|against|compared? (?:to|with|it to|against|that)"
-    r"|compare|additionally|auch|dazu|aussi|ajoute\w*|tambi[eé]n|a[nñ]ade|agrega|anche|aggiungi|hinzu|ook|or)\b")
+    r"|compare|additionally|auch|dazu|aussi|ajoute\w*|tambi[eé]n|a[nñ]ade|agrega|anche|aggiungi|hinzu|ook|or)\b"
+)
 _REMOVE = re.compile(
     r"\b(?:drop|remove|without|forget|skip|leave out|minus|except|ohne|sans|sin|senza|not)\b(?: the| das| den"
-    r"| le| la| el)?\s*$")
+    r"| le| la| el)?\s*$"
+)
 _SWAP_FROM = re.compile(
     r"\b(?:swap|replace|instead of|rather than|statt|anstelle|au lieu de|en vez de|invece di)\b(?: the| out| von"
-    r"| des)?(?:\s?\d+\s?x?)?\s*$")
+    r"| des)?(?:\s?\d+\s?x?)?\s*$"
+)
 _CLEAR = re.compile(
     r"\b(?:no|drop|without|remove|forget|ignore|skip|clear|ohne|sans|sin|senza)\b (?:the |any |a |my "
     r"|our )?(?P<what>ttft|tpot|slo|targets?|price|budget|concurrency|rate|kv(?: cache)?|prefix(?: cache| hit)?"
-    r"|cach(?:e|ing)|context|engine|tp|power)")
-_CLEARED = {"ttft": ("slo",), "tpot": ("slo",), "slo": ("slo",), "target": ("slo",), "targets": ("slo",), "price": ("price", "api_price"),
-            "budget": ("budget_usd",), "concurrency": ("concurrency",), "rate": ("request_rate",), "context": ("context_tokens",),
-            "engine": ("engine",), "tp": ("tensor_parallel",), "power": ("power_w",)}
+    r"|cach(?:e|ing)|context|engine|tp|power)"
+)
+_CLEARED = {
+    "ttft": ("slo",),
+    "tpot": ("slo",),
+    "slo": ("slo",),
+    "target": ("slo",),
+    "targets": ("slo",),
+    "price": ("price", "api_price"),
+    "budget": ("budget_usd",),
+    "concurrency": ("concurrency",),
+    "rate": ("request_rate",),
+    "context": ("context_tokens",),
+    "engine": ("engine",),
+    "tp": ("tensor_parallel",),
+    "power": ("power_w",),
+}
 _ALIGNED = ("weights", "price", "kv_cache", "tensor_parallel")
 
 
@@ -57,8 +73,11 @@ def merge(earlier: Mapping[str, Any], said: Mapping[str, Any], *, add: bool, eac
     merged |= _models(earlier, said, add=add)
     merged |= _skus(earlier, said, add=add, each=each)
     if "skus" in said and len(merged.get("skus", ())) != len(earlier.get("skus", ())):
-        merged = {key: value for key, value in merged.items()
-                  if key in said or key not in _ALIGNED or not _spread(value, len(earlier.get("skus", ())))}
+        merged = {
+            key: value
+            for key, value in merged.items()
+            if key in said or key not in _ALIGNED or not _spread(value, len(earlier.get("skus", ())))
+        }
     return merged
 
 

@@ -11,70 +11,86 @@ from planner.services.parse.quantities import GLUED, NUMBER, SUFFIX, amount, cou
 _BEFORE = r"(?P<sign>us\$|\$|€|£|¥|usd|eur|gbp|chf)\s?"
 _AFTER = (
     r"(?:\s?(?P<{0}>us\$|\$|€|£|¥|usd|eur|euros?|gbp|pounds?|chf|dollars?|d[oó]lares|bucks|dollari|franken"
-    r"|cents?|ct\b|c(?=/)|¢|yen))")
+    r"|cents?|ct\b|c(?=/)|¢|yen))"
+)
 _MONEY = (
     rf"(?:{_BEFORE}(?P<a>{NUMBER})(?:\s?(?P<a_s>{SUFFIX}))?{_AFTER.format('unit')}?"
-    rf"|{GLUED}(?P<b>{NUMBER})(?:\s?(?P<b_s>{SUFFIX}))?{_AFTER.format('unit2')})")
+    rf"|{GLUED}(?P<b>{NUMBER})(?:\s?(?P<b_s>{SUFFIX}))?{_AFTER.format('unit2')})"
+)
 _PLAIN = rf"{GLUED}(?P<c>{NUMBER})"
 _OPTIONAL = rf"(?:{_MONEY}|{_PLAIN})"
 _GPU = r"(?:gpus?|cards?|chips?|accelerators?|karte|carte|tarjeta|scheda|unit|piece)"
 _NODE = (
     r"(?:node|nodes|box|boxes|server|machine|instance|cluster|rig|host|system|knoten|n[oœ]ud|serveur|nodo"
     r"|servidor|the lot|total|all in|altogether|insgesamt|en tout|en total|for (?:all|everything|the (?:whole"
-    r"|pair|set|lot|node|box))|together|all of them|all (?:\d+|four|eight|two))")
+    r"|pair|set|lot|node|box))|together|all of them|all (?:\d+|four|eight|two))"
+)
 _HOURWORD = r"(?:hours?|hourly|hrs?|h(?!\w)|heures?|stunden?|std|horas?|hora|ora|ore|uur)"
 _PER = r"(?:/|per|an?|the|each|every|pro|je|die|par|de l'|l'|l|la|por|à l'|al|all'|all|die|in der|para|el|-)"
 _HOUR = (
     rf"(?:\s*(?:all in\s*)?(?:{_PER}\s*){{0,3}}(?:(?P<node1>{_NODE})"
     rf"|(?P<gpu1>{_GPU}))?[\s/-]*(?:{_PER}\s*){{0,3}}{_HOURWORD})"
-        rf"(?:\s*(?:(?:{_PER}|for|pour|für|por)\s*){{0,3}}(?:(?P<gpu2>each|apiece|{_GPU}|jeweils|chacun\w*"
-        r"|cada un[oa])|(?P<node2>(?:for the |for a |for an |a |per |pro |par |por )?(?:whole |full "
-        rf"|entire )?{_NODE}))(?!\w))?")
+    rf"(?:\s*(?:(?:{_PER}|for|pour|für|por)\s*){{0,3}}(?:(?P<gpu2>each|apiece|{_GPU}|jeweils|chacun\w*"
+    r"|cada un[oa])|(?P<node2>(?:for the |for a |for an |a |per |pro |par |por )?(?:whole |full "
+    rf"|entire )?{_NODE}))(?!\w))?"
+)
 _AT = r"(?:(?:at|@|for|à|zu|a|bei|für|costs?|paying|pay|rented at|price|rate|hourly)[\s:=]*)?"
-_HOURLY = re.compile(rf"{_AT}(?:{_MONEY}|{_PLAIN}(?=\s?(?:/|per\b|an?\b|pro\b|par\b|por\b|la\b|die\b|all in\b|l')))"
-                     rf"{_HOUR}")
+_HOURLY = re.compile(
+    rf"{_AT}(?:{_MONEY}|{_PLAIN}(?=\s?(?:/|per\b|an?\b|pro\b|par\b|por\b|la\b|die\b|all in\b|l')))"
+    rf"{_HOUR}"
+)
 _HOURLY_KEY = re.compile(
     r"(?<!\w)(?:hourly (?:price|rate|cost)|gpu[\s_-]?(?:price|hour|cost)"
     rf"|price(?:[\s_]per[\s_](?:gpu[\s_])?hour)?|usd_per_gpu_hour)\s?(?:=|:|of|is)?\s?(?:{_MONEY}"
-    rf"|{_PLAIN})(?!\s?(?:rps|qps|rpm|per (?:1)?m|/\s?1?m|k\b|tok))")
+    rf"|{_PLAIN})(?!\s?(?:rps|qps|rpm|per (?:1)?m|/\s?1?m|k\b|tok))"
+)
 _AT_MONEY = re.compile(
     rf"(?:at|@|for)\s?(?:{_MONEY}|{_PLAIN}(?=[.,\s]*(?:vs|versus|against|or|and|,|$|\?)))(?!\s?(?:k\b|/|per|rps"
-    r"|tok|ctx|concurrent|users|clients|in\b|util|tokens|\d))(?P<each> each| apiece| a piece)?")
+    r"|tok|ctx|concurrent|users|clients|in\b|util|tokens|\d))(?P<each> each| apiece| a piece)?"
+)
 _MILLION = (
     r"(?:\s?(?:/|per|a|an?|for|por|pro|par|the|el|le|je|al|por el|de|for each|every|each|di|do|da|o|il|la|der"
     r"|die)\s?(?:1\s?)?(?:(?P<million>mtoks?|mtokens?|mm?(?!\w|s)|mio|million(?:en|s)?|mill[oó]n|milione"
     r"|milh[aã]o|miljoen|1000000|1e6)|(?P<thousand>1?k(?!\w)|1000|thousand))"
-            r"(?:\s?(?:output |input |blended |total |d')?(?:tokens?|toks?|jetons?|tok))?)")
+    r"(?:\s?(?:output |input |blended |total |d')?(?:tokens?|toks?|jetons?|tok))?)"
+)
 _API = re.compile(
     r"(?:api\s)?(?:(?:charges?|costs?|at|price|is|asks|wants|for|vs\.?|versus|against|than"
-    rf"|of)\s)*{_MONEY}\s?(?:usd\s?)?{_MILLION}(?:\s?(?:from |on |via |by |with )?(?:the )?(?:an )?api)?")
+    rf"|of)\s)*{_MONEY}\s?(?:usd\s?)?{_MILLION}(?:\s?(?:from |on |via |by |with )?(?:the )?(?:an )?api)?"
+)
 _API_BARE = re.compile(
     rf"{_PLAIN}\s?(?:/|per)\s?(?:1\s?)?(?:(?P<million>mtoks?|m(?!\w|s)|million|mio)"
-    r"|(?P<thousand>1?k toks?))(?:\s?(?:tokens?|toks?|tok))?(?:\s?(?:from |on |via )?(?:the )?api)?")
+    r"|(?P<thousand>1?k toks?))(?:\s?(?:tokens?|toks?|tok))?(?:\s?(?:from |on |via )?(?:the )?api)?"
+)
 _UNIT_OF_PRICE = re.compile(
     r"(?:(?:cost|price|\$|€|£|usd|dollars?|euros?|bucks|cents?|preis|kosten|kostet|co[uû]t\w*|prix|cuesta"
     r"|cuestan|costo|coste|costa|precio|prezzo|what|cheap\w*|kost)[^.,;\d]{0,30}?)"
-        r"(?:/|per|a|for|of|pro|je|par|por|the|de|del|el|le|der|di|al|un|una|une|eine|einer)?\s?(?:un |the |el |le "
-        r"|a |eine |une )?(?:1\s?)?(?:mtoks?|m(?!\w)|mm(?!\w)|mio|million(?:en|s)?|mill[oó]n|milione|milh[aã]o"
-        r"|miljoen|1000000|1k\b|thousand|1000)(?:\s?(?:de |di |d')?(?:output |input |generated |total )?(?:tokens?"
-        r"|toks?|jetons?|tok))?")
+    r"(?:/|per|a|for|of|pro|je|par|por|the|de|del|el|le|der|di|al|un|una|une|eine|einer)?\s?(?:un |the |el |le "
+    r"|a |eine |une )?(?:1\s?)?(?:mtoks?|m(?!\w)|mm(?!\w)|mio|million(?:en|s)?|mill[oó]n|milione|milh[aã]o"
+    r"|miljoen|1000000|1k\b|thousand|1000)(?:\s?(?:de |di |d')?(?:output |input |generated |total )?(?:tokens?"
+    r"|toks?|jetons?|tok))?"
+)
 _PER_MILLION = re.compile(
     r"(?:/|(?<!\w)(?:per|pro|par|por|al|je|a)(?!\w))\s?(?:1\s?)?(?:mtoks?|m(?!\w)|million(?:en|s)?|mill[oó]n"
-    r"|milione|milh[aã]o)(?:\s?(?:tokens?|toks?|tok))?(?!\w)")
+    r"|milione|milh[aã]o)(?:\s?(?:tokens?|toks?|tok))?(?!\w)"
+)
 _BUDGET = re.compile(
     r"(?<!\w)(?:budget|capex|funding|funds|b[uú]dget|presupuesto|or[cç]amento|spend(?:ing)?(?: limit)?|up to"
     r"|under|below|less than|at most|max(?:imum)?|within|for|have|got|with|only|unter|moins de|menos de)\s?(?:of"
     rf"|is|:|=|de|von|about|around|cap|limit|up to|around|a total of)*\s?(?:{_MONEY}|(?:(?<=budget )"
     r"|(?<=budget: )|(?<=budget of )|(?<=budget is )|(?<=budget=)|(?<=capex )|(?<=budget de )|(?<=budget von )"
     rf"|(?<=presupuesto )|(?<=presupuesto de ))(?P<c>{NUMBER})(?:\s?(?P<c_s>{SUFFIX}))?)(?!\s?(?:/|per"
-    r"|an?\s(?:hour|month)|tok|users|rps|w\b))(?:\s?(?:budget|to spend|capex|total))?")
+    r"|an?\s(?:hour|month)|tok|users|rps|w\b))(?:\s?(?:budget|to spend|capex|total))?"
+)
 _BUDGET_AFTER = re.compile(
     rf"(?:{_MONEY}|{GLUED}(?P<c>{NUMBER})(?:\s?(?P<c_s>{SUFFIX}))?)\s?(?:of |in |as |as a |our )*(?:budget"
-    r"|to spend|capex|funding|presupuesto|or[cç]amento)")
+    r"|to spend|capex|funding|presupuesto|or[cç]amento)"
+)
 _BUDGET_BARE = re.compile(rf"{_MONEY}(?!\s?(?:/|per\b|an?\s(?:hour|h\b|month)|tok|pro\b|par\b|por\b|l'|la\b|die\b))")
 _POWER = re.compile(
     rf"{GLUED}(?P<n>{NUMBER})\s?(?P<unit>kw|kilowatts?|mw|megawatts?|watts?|w(?!\w))(?!h)(?:\s?(?:/|per|a|pro|par"
-    r"|por|each)\s?(?:rack|node|box|server|cabinet|schrank|baie))?")
+    r"|por|each)\s?(?:rack|node|box|server|cabinet|schrank|baie))?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +106,7 @@ class HourPrice:
 
 
 def read_money(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> tuple[list[HourPrice], bool]:
-    """Read API price, budget and power into the parse; return the hourly prices, and whether a price per million is asked."""
+    """Read money and power into the parse; return the hourly prices, and whether a price per million is asked."""
     _power(canvas, parse)
     _read_api(canvas, parse, warn)
     prices = _read_hourly(canvas, warn)
@@ -109,7 +125,11 @@ def _value(match: re.Match[str]) -> float:
 
 
 def _foreign(match: re.Match[str], warn: list[str]) -> None:
-    said = (match.groupdict().get("sign") or "") + (match.groupdict().get("unit") or "") + (match.groupdict().get("unit2") or "")
+    said = (
+        (match.groupdict().get("sign") or "")
+        + (match.groupdict().get("unit") or "")
+        + (match.groupdict().get("unit2") or "")
+    )
     if re.search(r"€|£|¥|eur|gbp|pound|chf|franken|yen", said) and "currency" not in warn:
         warn.append("currency")
 

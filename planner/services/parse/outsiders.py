@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from planner.services.parse.canvas import Canvas
-from planner.services.parse.models import ModelIndex, ModelMention
+from planner.services.parse.model_names import ModelMention
+from planner.services.parse.models import ModelIndex
 from planner.services.parse.vocabulary import ModelEntry
+from planner.services.parse.wordlists import words
 
 # Families served only by their makers, or not language models: nobody can plan them from published weights.
 _CLOSED = re.compile(
@@ -14,18 +16,26 @@ _CLOSED = re.compile(
     r"|bard|palm|titan|nova|o[134]|whisper|sdxl|stable[\s-]diffusion|flux|bert|t5|stablelm|vicuna|wizardlm"
     r"|alpaca|zephyr|solar|orca|dolly|pythia|cerebras-gpt|inflection|reka|nous|hermes|openchat|starling|internvl"
     r"|llava|pixtral|codestral|magistral|devstral|voxtral|sora|dall-?e|midjourney)"
-        r"(?:[\s-]?(?:v?\d+(?:\.\d+)*[a-z]?(?![\w])(?!\s?(?:x|h\d|a\d|l\d|b\d|mi\d))|opus|sonnet|haiku|pro|ultra"
-        r"|flash|turbo|mini|nano|large|medium|small|xl|o(?=\W|$)|4o))*(?:[\s-]\d+(?:\.\d+)?b)?)(?![\w-])")
+    r"(?:[\s-]?(?:v?\d+(?:\.\d+)*[a-z]?(?![\w])(?!\s?(?:x|h\d|a\d|l\d|b\d|mi\d))|opus|sonnet|haiku|pro|ultra"
+    r"|flash|turbo|mini|nano|large|medium|small|xl|o(?=\W|$)|4o))*(?:[\s-]\d+(?:\.\d+)?b)?)(?![\w-])"
+)
 # The shape of an open model's name: a word, perhaps a version, and a size in billions.
 _SHAPED = re.compile(
     r"(?<![\w./-])(?P<name>[a-z][a-z]+(?:[\s-]?v?\d+(?:\.\d+)*)?(?:[\s-][a-z]{3,})??[\s-]?(?:\d+x)?\d+(?:\.\d+)?"
-    r"b)(?:-(?:instruct|chat|it|base))?(?!\w)")
+    r"b)(?:-(?:instruct|chat|it|base))?(?!\w)"
+)
 _BARE_SIZE = re.compile(
     r"(?<![\w.])(?P<size>(?:\d+x)?\d+(?:\.\d+)?b)(?:[\s-](?:vl|moe|dense|instruct|chat|coder"
-    r"|llm))*(?:\smodel)?(?![\w.]|\s?(?:tok|param|requests|users|\$))")
-_FILLER = frozenset("a an the our my your this that some any full big small large new same for of on with and or vs versus in at to run running serve serving fit "
-                    "fits host model models llm is are we want about like using use need have has does do can will would one two ein eine der die das un une le la el "
-                    "dense moe chat instruct fp awq int bit real size sized around only just against".split())
+    r"|llm))*(?:\smodel)?(?![\w.]|\s?(?:tok|param|requests|users|\$))"
+)
+_FILLER = frozenset(
+    words("""
+    a an the our my your this that some any full big small large new same for of on with and or vs versus in at
+    to run running serve serving fit  fits host model models llm is are we want about like using use need have
+    has does do can will would one two ein eine der die das un une le la el  dense moe chat instruct fp awq int
+    bit real size sized around only just against
+""")
+)
 
 
 def unknown_models(canvas: Canvas, index: ModelIndex) -> list[ModelMention]:
@@ -40,17 +50,29 @@ def unknown_models(canvas: Canvas, index: ModelIndex) -> list[ModelMention]:
         start = match.start()
         canvas.claim(start, match.end())
         position = match.end()
-        found.append(ModelMention(start=start, end=match.end(), said=match.group(), known=False, candidates=_closest(match.group(), index)))
+        found.append(
+            ModelMention(
+                start=start, end=match.end(), said=match.group(), known=False, candidates=_closest(match.group(), index)
+            )
+        )
     for match in canvas.take(_BARE_SIZE):
         entries = index.of_size(match["size"])
-        found.append(ModelMention(start=match.start(), end=match.end(), said=match.group(), candidates=entries, known=len(entries) > 1))
+        found.append(
+            ModelMention(
+                start=match.start(), end=match.end(), said=match.group(), candidates=entries, known=len(entries) > 1
+            )
+        )
     return found
 
 
 def closed_models(canvas: Canvas, index: ModelIndex) -> list[ModelMention]:
     """Models whose weights nobody outside their maker has; read before catalogued names, some of which begin alike."""
-    return [ModelMention(start=m.start(), end=m.end(), said=m.group().strip(), known=False, candidates=_closest(m.group(), index))
-            for m in canvas.take(_CLOSED)]
+    return [
+        ModelMention(
+            start=m.start(), end=m.end(), said=m.group().strip(), known=False, candidates=_closest(m.group(), index)
+        )
+        for m in canvas.take(_CLOSED)
+    ]
 
 
 def _closest(said: str, index: ModelIndex) -> tuple[ModelEntry, ...]:

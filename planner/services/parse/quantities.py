@@ -1,4 +1,4 @@
-"""Number literals as people write them: separators, suffixes, words; a count and a decimal read the comma differently."""
+"""Number literals as people write them: separators and suffixes; a count and a decimal read the comma differently."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 
 NUMBER = r"\d{1,15}(?:[.,']\d{1,9}){0,5}"
 # k, M, B and their spellings; "m" alone is a million only when glued to the digits (2m), so that "5 m" is not.
-SUFFIX = (r"k\b|k(?=tok|ctx|in\b|out\b)|mm?\b|mio\b|mln\b|bn?\b|thousand\b|tausend\b|mille\b|mila\b|mil\b|duizend\b"
-          r"|millions?\b|millionen\b|millones\b|milliones\b|mill[oó]n\b|milioni\b|milione\b|milh[oõ]es\b|miljoen\b"
-          r"|billions?\b|milliarden?\b|mrd\b|milliards?\b|miliardi\b|thousands?\b")
+SUFFIX = (
+    r"k\b|k(?=tok|ctx|in\b|out\b)|mm?\b|mio\b|mln\b|bn?\b|thousand\b|tausend\b|mille\b|mila\b|mil\b|duizend\b"
+    r"|millions?\b|millionen\b|millones\b|milliones\b|mill[oó]n\b|milioni\b|milione\b|milh[oõ]es\b|miljoen\b"
+    r"|billions?\b|milliarden?\b|mrd\b|milliards?\b|miliardi\b|thousands?\b"
+)
 GLUED = r"(?<![\w.,'])"
 """Before a literal: not inside a word or another number."""
 
@@ -18,8 +20,26 @@ def amount(name: str) -> str:
     return rf"{GLUED}(?P<{name}>{NUMBER})(?:\s?(?P<{name}_s>{SUFFIX}))?(?![\d'])"
 
 
-_KEYS = ("isl", "osl", "bs", "bsz", "ctx", "conc", "tp", "batch", "context", "concurrency", "input", "prompt", "prompts", "output",
-         "len", "clients", "rate", "size")
+_KEYS = (
+    "isl",
+    "osl",
+    "bs",
+    "bsz",
+    "ctx",
+    "conc",
+    "tp",
+    "batch",
+    "context",
+    "concurrency",
+    "input",
+    "prompt",
+    "prompts",
+    "output",
+    "len",
+    "clients",
+    "rate",
+    "size",
+)
 _UNKEYED = "".join(f"(?<!{key}{sign})" for key in _KEYS for sign in " =:")
 
 
@@ -28,9 +48,26 @@ def free(name: str) -> str:
     return _UNKEYED + amount(name)
 
 
-_WORD_SCALES = {"thousand": "k", "thousands": "k", "tausend": "k", "mille": "k", "mila": "k", "mil": "k", "duizend": "k",
-                "billion": "b", "billions": "b", "milliarde": "b", "milliarden": "b", "mrd": "b", "milliard": "b",
-                "milliards": "b", "miliardi": "b", "bn": "b", "b": "b", "k": "k"}
+_WORD_SCALES = {
+    "thousand": "k",
+    "thousands": "k",
+    "tausend": "k",
+    "mille": "k",
+    "mila": "k",
+    "mil": "k",
+    "duizend": "k",
+    "billion": "b",
+    "billions": "b",
+    "milliarde": "b",
+    "milliarden": "b",
+    "mrd": "b",
+    "milliard": "b",
+    "milliards": "b",
+    "miliardi": "b",
+    "bn": "b",
+    "b": "b",
+    "k": "k",
+}
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,'])\d{3})(?:\1\d{3})*")
 
 

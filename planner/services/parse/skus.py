@@ -10,25 +10,48 @@ from planner.services.parse.canvas import Canvas
 from planner.services.parse.vocabulary import SkuEntry, Vocabulary
 
 _FORMS = ("sxm", "pcie", "nvl", "oam", "server", "workstation")
-_BRANDS = ("nvidia", "amd", "intel", "google", "aws", "apple", "geforce", "tesla", "instinct", "rtx", "gtx", "dgx",
-           "hgx", "jetson", "agx", "arc", "tpu", "rubin", "quadro", "radeon")
+_BRANDS = (
+    "nvidia",
+    "amd",
+    "intel",
+    "google",
+    "aws",
+    "apple",
+    "geforce",
+    "tesla",
+    "instinct",
+    "rtx",
+    "gtx",
+    "dgx",
+    "hgx",
+    "jetson",
+    "agx",
+    "arc",
+    "tpu",
+    "rubin",
+    "quadro",
+    "radeon",
+)
 _SLUG = re.compile(r"(?P<base>.+?)(?:-(?P<form>sxm|pcie|nvl|oam|server|workstation))?-(?P<memory>\d+)gb")
 _QUALIFIER = re.compile(
-        r"[\s\-,(]{0,2}(?:(?P<form>sxm|pci-?e|nvl(?!\d)|oam|server(?! *s\b)(?=[ ,.?!:;)]|$)|workstation)\d?"
-        r"|(?P<memory>\d{2,3})[\s-]?(?:gb?|gib|gigs?)\b"
-    r"|(?:vram|hbm\d?e?|nvl72|superchip|tensor core|ada|blackwell|max-?q|gpus?(?=\s*(?:80|40)\s?gb)|edition)\b)\)?")
+    r"[\s\-,(]{0,2}(?:(?P<form>sxm|pci-?e|nvl(?!\d)|oam|server(?! *s\b)(?=[ ,.?!:;)]|$)|workstation)\d?"
+    r"|(?P<memory>\d{2,3})[\s-]?(?:gb?|gib|gigs?)\b"
+    r"|(?:vram|hbm\d?e?|nvl72|superchip|tensor core|ada|blackwell|max-?q|gpus?(?=\s*(?:80|40)\s?gb)|edition)\b)\)?"
+)
 _BARE_MEMORY = re.compile(r"[\s-](?P<memory>\d{2,3})(?=\s*(?:$|[?!)]|[.,](?!\d)|(?:for|on|with|node|box|and|or|vs)\b))")
 # A bare number that is also a part (4090) is no part when a unit follows it.
 _UNIT_AHEAD = re.compile(
     r"\s?(?:k\b|tok|in\b(?!\s*(?:\x01|[48]|fp|bf|int|awq|gptq|nvfp|q\d|w\d))|out\b|ctx|context|users?|req|rps"
-    r"|qps|rpm|input|output|prompt|window|per\b|/|\$|€)")
+    r"|qps|rpm|input|output|prompt|window|per\b|/|\$|€)"
+)
 # Shapes of part names, for saying that one is not in the catalogue.
 _UNKNOWN = re.compile(
-        r"(?<![\w.-])(?:(?:nvidia|amd|intel|rtx|gtx|radeon|tesla|quadro|geforce)\s?(?:rx|rtx"
-        r"|gtx)?\s?(?:[a-z]{1,3})?\d{2,4}(?:\s?(?:ti|xtx?|super))?"
-        r"|gaudi\s?\d|trainium\s?\d|inferentia\s?\d|tpu\s?v?\d+[a-z]?|mi\d{2,3}[a-z]?|(?!p(?:50|75|90|95"
-        r"|99)\b)[ghlabvpk]\d{2,4}[a-z]?"
-    r"|m[1-5] (?:ultra|max|pro)|groq|cerebras|sambanova|sohu|jetson \w+)s?(?![\w.])")
+    r"(?<![\w.-])(?:(?:nvidia|amd|intel|rtx|gtx|radeon|tesla|quadro|geforce)\s?(?:rx|rtx"
+    r"|gtx)?\s?(?:[a-z]{1,3})?\d{2,4}(?:\s?(?:ti|xtx?|super))?"
+    r"|gaudi\s?\d|trainium\s?\d|inferentia\s?\d|tpu\s?v?\d+[a-z]?|mi\d{2,3}[a-z]?|(?!p(?:50|75|90|95"
+    r"|99)\b)[ghlabvpk]\d{2,4}[a-z]?"
+    r"|m[1-5] (?:ultra|max|pro)|groq|cerebras|sambanova|sohu|jetson \w+)s?(?![\w.])"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +93,9 @@ class SkuIndex:
                     if _core(_key(alias)) == _core(base):
                         groups[base] = usual
         entries = {sku.id: sku for sku in vocabulary.skus}
-        self._names |= {_key(name): [entries[i] for i in ids if i in entries]
-                        for name, ids in vocabulary.sku_nicknames.items()}
+        self._names |= {
+            _key(name): [entries[i] for i in ids if i in entries] for name, ids in vocabulary.sku_nicknames.items()
+        }
         self._pattern = self._compile()
         self.families = self._architectures(vocabulary)
 
@@ -83,11 +107,16 @@ class SkuIndex:
 
     def _compile(self) -> re.Pattern[str]:
         """One pattern for every name, the longest first."""
-        self._names |= {key.removesuffix("x"): group for key, group in list(self._names.items())
-                        if re.search(r"\dx$", key) and key.removesuffix("x") not in self._names}
+        self._names |= {
+            key.removesuffix("x"): group
+            for key, group in list(self._names.items())
+            if re.search(r"\dx$", key) and key.removesuffix("x") not in self._names
+        }
         parts = "|".join(_loose(name) for name in sorted(self._names, key=len, reverse=True) if name)
-        return re.compile(rf"(?:(?<=\dx)|(?<=\d\*)|(?<![a-z\d.$€£]))(?P<brand>(?:(?:{'|'.join(_BRANDS)})[\s-]?)*)"
-                          rf"(?P<part>{parts})(?:'?s(?![a-z\d]))?(?![a-wyz\d]|x(?!\s?\d)|\.\d)")
+        return re.compile(
+            rf"(?:(?<=\dx)|(?<=\d\*)|(?<![a-z\d.$€£]))(?P<brand>(?:(?:{'|'.join(_BRANDS)})[\s-]?)*)"
+            rf"(?P<part>{parts})(?:'?s(?![a-z\d]))?(?![a-wyz\d]|x(?!\s?\d)|\.\d)"
+        )
 
     @staticmethod
     def _architectures(vocabulary: Vocabulary) -> dict[str, tuple[SkuEntry, ...]]:
@@ -126,17 +155,23 @@ class SkuIndex:
         bare = _BARE_MEMORY.match(canvas.open, end)
         if not memory and bare and any(self._memory(s) == int(bare["memory"]) for s in candidates):
             memory, end = int(bare["memory"]), bare.end()
-        chosen = ([s for s in candidates if (not form or self._form(s) == form)
-                   and (not memory or self._memory(s) == memory)]
-                  or [s for s in candidates if form and self._form(s) == form] or candidates)
+        chosen = (
+            [s for s in candidates if (not form or self._form(s) == form) and (not memory or self._memory(s) == memory)]
+            or [s for s in candidates if form and self._form(s) == form]
+            or candidates
+        )
         canvas.claim(start, end)
-        return SkuMention(start=start, end=end, said=canvas.text[match.start():end].strip(), candidates=tuple(chosen[:1]))
+        return SkuMention(
+            start=start, end=end, said=canvas.text[match.start() : end].strip(), candidates=tuple(chosen[:1])
+        )
 
     def _family_mentions(self, canvas: Canvas) -> list[SkuMention]:
         names = "|".join(sorted(self.families, key=len, reverse=True))
         pattern = re.compile(rf"(?<![\w-])(?P<name>{names})(?:\s?(?:gpus?|cards?|generation|parts?))?(?![\w-])")
-        return [SkuMention(start=m.start(), end=m.end(), said=m.group().strip(), candidates=self.families[m["name"]])
-                for m in canvas.take(pattern)]
+        return [
+            SkuMention(start=m.start(), end=m.end(), said=m.group().strip(), candidates=self.families[m["name"]])
+            for m in canvas.take(pattern)
+        ]
 
 
 def unknown_skus(canvas: Canvas) -> list[SkuMention]:

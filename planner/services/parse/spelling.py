@@ -5,27 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_TRADE = ("context window concurrent concurrency requests request tokens token prompt prompts answer answers output input clients "
-          "parallel simultaneous batch crossover utilization utilisation memory budget million second seconds minute hour month "
-          "latency throughput compare versus against bottleneck prefix cache users customers employees examples cheaper cheapest "
-          "flight vllm sglang hopper blackwell percentile kontext contexte contexto gleichzeitig anfragen").split()
+from planner.services.parse.wordlists import words
+
+_TRADE = words("""
+    context window concurrent concurrency requests request tokens token prompt prompts answer answers output
+    input clients parallel simultaneous batch crossover utilization utilisation memory budget million second
+    seconds minute hour month latency throughput compare versus against bottleneck prefix cache users customers
+    employees examples cheaper cheapest flight vllm sglang hopper blackwell percentile kontext contexte contexto
+    gleichzeitig anfragen
+""")
 # Everyday words near a word of the trade, which are meant as they stand.
 _EVERYDAY = frozenset(
-    "content contest contact contexts batches requested requesting windows widow window's hours house four pour your tour hour's "
-    "months mouth south secondo secondary minutes minuted answered answering inputs outputs catch cash caches cached caching match "
-    "latch patch bath batched user used uses use client clients' prompted promptly compared compares comparing comparison token's "
-    "millions billion billions trillion cheap cheaper flights fight light slight bright right night might weight weights eight "
-    "height freight sight tight fights parallels usage usages user's others other over cover cross crossed crossing lemma drama "
-    "large larger barge charge phil phi opts opt seeds seed seen need needs falcons granites mistakes minstrel commands command "
-    "comment comments demand demands model modal models nodes node code mode made make image images examples example sample samples "
-    "budgets buddy gadget prefixes suffix prefix's fixes memories memory's against again gains chat chats that hat what chart charts "
-    "base case vase based gpt got get gets tune turbo max maxi mix fix six fit fits its bit bits kit quit quite quiet quant quants "
-    "lite life like line link nano name names named note notes air fair pair hair arctic antarctic nova seconde sekunde sekunden "
-    "segundo segundos minuten minutos stunde stunden tage kontexte contextos contesto requêtes minuto heure heures hora horas "
-    "pro prod pros per perf super supper upper flash slash crash coder codes coders order orders older medium premium linear "
-    "instant instance instances small smaller smell mall all tall call calls hall wall ball scout shout about out south mini mine "
-    "mint mind minis plus place please pulse place glum gem gems gems' gemm gemma mill mils miles smile while tokyo taken broken "
-    "minimal minimum gamma lambda mistral mixtral central neutral general several".split())
+    words("""
+    about again against air all answered answering antarctic arctic ball barge base based batched batches bath
+    billion billions bit bits bright broken buddy budgets cached caches caching call calls case cash catch
+    central charge chart charts chat chats cheap cheaper client clients' code coder coders codes command
+    commands comment comments compared compares comparing comparison contact content contest contesto contextos
+    contexts cover crash cross crossed crossing demand demands drama eight example examples fair falcons fight
+    fights fit fits fix fixes flash flights four freight gadget gains gamma gem gemm gemma gems gems' general
+    get gets glum got gpt granites hair hall hat height heure heures hora horas hour's hours house image images
+    inputs instance instances instant its kit kontexte lambda large larger latch lemma life light like line
+    linear link lite made make mall match max maxi medium memories memory's might miles mill millions mils mind
+    mine mini minimal minimum minis minstrel mint minuted minuten minutes minuto minutos mistakes mistral mix
+    mixtral modal mode model models months mouth name named names nano need needs neutral night node nodes note
+    notes nova older opt opts order orders other others out outputs over pair parallels patch per perf phi phil
+    place please plus pour prefix's prefixes premium pro prod prompted promptly pros pulse quant quants quiet
+    quit quite requested requesting requêtes right sample samples scout secondary seconde secondo seed seeds
+    seen segundo segundos sekunde sekunden several shout sight six slash slight small smaller smell smile south
+    stunde stunden suffix super supper tage taken tall that tight token's tokyo tour trillion tune turbo upper
+    usage usages use used user user's uses vase wall weight weights what while widow window's windows your
+""")
+)
 _WORD = re.compile(r"(?<![a-zà-ÿ])[a-zà-ÿ]{4,}(?![a-zà-ÿ])")
 
 
@@ -52,20 +62,33 @@ class Speller:
         return found
 
     def _nearest(self, word: str) -> str:
-        near = [known for known in (*self._names, *self._trade)
-                if abs(len(known) - len(word)) <= 1 and (known[0] == word[0] or len(word) >= 6)
-                and (len(known) >= 5 or known[:1] == word[:1]) and one_slip(word, known)]
+        near = [
+            known
+            for known in (*self._names, *self._trade)
+            if abs(len(known) - len(word)) <= 1
+            and (known[0] == word[0] or len(word) >= 6)
+            and (len(known) >= 5 or known[:1] == word[:1])
+            and one_slip(word, known)
+        ]
         if not near and len(word) >= 9:
             near = [k for k in self._trade if abs(len(k) - len(word)) <= 1 and k[0] == word[0] and two_slips(word, k)]
         if not near and len(word) >= 5:
-            near = [k for k in self._names if len(k) == len(word) and k[0] == word[0] and k[-1] == word[-1] and two_slips(word, k)]
-        near = [k for k in near if not (len(k) == 4 and len(word) == 4)] or [k for k in near if k in self._names and len(word) >= 4]
+            near = [
+                k
+                for k in self._names
+                if len(k) == len(word) and k[0] == word[0] and k[-1] == word[-1] and two_slips(word, k)
+            ]
+        near = [k for k in near if not (len(k) == 4 and len(word) == 4)] or [
+            k for k in near if k in self._names and len(word) >= 4
+        ]
         return min(near, key=lambda k: (k not in self._names, abs(len(k) - len(word)), k)) if near else word
 
 
 def two_slips(a: str, b: str) -> bool:
     """Whether leaving out one letter of each makes them one slip apart at most."""
-    return any(one_slip(a[:i] + a[i + 1:], b) for i in range(len(a))) or any(one_slip(a, b[:i] + b[i + 1:]) for i in range(len(b)))
+    return any(one_slip(a[:i] + a[i + 1 :], b) for i in range(len(a))) or any(
+        one_slip(a, b[:i] + b[i + 1 :]) for i in range(len(b))
+    )
 
 
 def one_slip(a: str, b: str) -> bool:
@@ -74,5 +97,5 @@ def one_slip(a: str, b: str) -> bool:
         a, b = b, a
     i = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
     if len(a) == len(b):
-        return a[i + 1:] == b[i + 1:] or (a[i + 2:] == b[i + 2:] and a[i:i + 2] == b[i:i + 2][::-1])
-    return a[i:] == b[i + 1:]
+        return a[i + 1 :] == b[i + 1 :] or (a[i + 2 :] == b[i + 2 :] and a[i : i + 2] == b[i : i + 2][::-1])
+    return a[i:] == b[i + 1 :]

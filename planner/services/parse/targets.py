@@ -10,24 +10,29 @@ from planner.services.parse.quantities import NUMBER, decimal, tidy
 
 _UNIT = (
     r"(?P<unit>ms|millis\w*|milisegundos|msec|s(?!\w)|secs?(?!\w)|seconds?|secondes?|sekunden?|segundos?|secondi"
-    r"|secondo|seconden)")
+    r"|secondo|seconden)"
+)
 _BELOW = (
     r"(?:<=|<|=<|under|below|less than|at most|no more than|within|max(?:imum)?\.?|unter|h[oö]chstens|sous"
     r"|moins de|inf[eé]rieur [aà]|en dessous de|menos de|bajo|por debajo de|inferior a|sotto(?: i| il)?|meno di"
     r"|onder|abaixo de|of|at|is|=|:|target|should be|must be|stay|stays|kept|to|in|sub-?|around|about|by"
-    r"|not exceed|up to|beneath|innerhalb|von|de|en|im|di|i)")
+    r"|not exceed|up to|beneath|innerhalb|von|de|en|im|di|i)"
+)
 _PERCENTILE = (
     r"(?:\(?\s?(?:p\s?(?P<{0}>50|75|90|95|99(?:\.\d+)?)|(?P<{0}b>50|90|95|99)(?:th|st)?[\s-]?(?:percentile|pct"
-    r"|perzentil|percentil\w*))\s?\)?)")
+    r"|perzentil|percentil\w*))\s?\)?)"
+)
 _NOUN = (
     r"(?:ttft|ttfb|time[\s-]to[\s-](?:the[\s-])?first[\s-]token|first[\s-]token(?:[\s-](?:latency|time))?"
     r"|first word|erste[sr]? token|premier (?:token|jeton)|primer token|primo token|eerste token|prefill latency"
-    r"|latency to first token)")
+    r"|latency to first token)"
+)
 _TPOT = r"(?:tpot|time[\s-]per[\s-](?:output[\s-])?token|per[\s-]token(?:[\s-]latency)?|ms/tok(?:en)?|token latency)"
 _ITL = r"(?:itl|inter[\s-]?token(?:[\s-]latency)?|tbt|time between tokens)"
 _GAP = (
     rf"(?:[\s,]*(?:{_BELOW}|{{p}}|mean|avg|average|median|target|slo|latency|time|a|the|needs?|has|arrive|arrives"
-    rf"|comes|within|be|and)){{{{0,5}}}}\s*")
+    rf"|comes|within|be|and)){{{{0,5}}}}\s*"
+)
 
 
 def _labelled(noun: str) -> re.Pattern[str]:
@@ -36,7 +41,8 @@ def _labelled(noun: str) -> re.Pattern[str]:
     before = rf"(?:{_PERCENTILE.format('pb')}\s*(?:for |of |on )?(?:the )?)?"
     value = (
         rf"(?:(?<![\w.])(?P<n>{NUMBER})\s?{_UNIT}|(?P<word>a second|one second|half a second|1 second|una? segundo"
-        r"|einer sekunde|une seconde|un secondo))")
+        r"|einer sekunde|une seconde|un secondo))"
+    )
     return re.compile(rf"{before}(?<!\w){noun}{gap}{value}(?:\s?(?:at |@ ?|\(?)?{_PERCENTILE.format('pc')})?")
 
 
@@ -45,24 +51,28 @@ def _valued_first(noun: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?:{_BELOW}\s?)*(?<![\w.])(?P<n>{NUMBER})\s?{_UNIT}\s?(?:to |for |until |bis zum "
         rf"|{_PERCENTILE.format('pa')}\s?)?(?:the )?(?:{_PERCENTILE.format('pb')}\s?)?{noun}"
-                      rf"(?:\s?(?:at |@ ?|\(?)?{_PERCENTILE.format('pc')})?")
+        rf"(?:\s?(?:at |@ ?|\(?)?{_PERCENTILE.format('pc')})?"
+    )
 
 
 _SUB_SECOND = re.compile(
     rf"sub[\s-]?second\s(?:{_PERCENTILE.format('pa')}\s?)?{_NOUN}"
-    rf"|{_NOUN}\s(?:{_PERCENTILE.format('pb')}\s?)?sub[\s-]?second")
+    rf"|{_NOUN}\s(?:{_PERCENTILE.format('pb')}\s?)?sub[\s-]?second"
+)
 _SPEED = re.compile(
     r"(?:at least |min(?:imum)?\.? |>=? ?|mindestens |au moins |al menos |almeno |with |want "
     rf"|need )?(?<![\w.])(?P<n>{NUMBER})\s?(?:tokens?\s?(?:/|per|a|pro|par|por|al)\s?(?:second|sec|s|sekunde"
     r"|seconde|segundo|secondo)|tok/s(?:ec)?|toks/s|t/s|tps|tokens?/s(?:ec)?|tk/s|token/s)"
-        r"\s?(?:speed |decode |generation |output )?(?P<who>(?:for |to )?(?:each|apiece)(?: user| one| stream"
-        r"| client| request)?|(?:/|per|pro|par|por|for each|for every|a)\s?(?:user|stream|request|client|session"
-        r"|person|head|seat|nutzer|utilisateur|usuario|utente|chat|conversation|sequence|anfrage|benutzer|gebruiker)"
-        r"|chacun\w*|jeweils|je nutzer|cada un[oa]|single[\s-]stream|individually)?")
+    r"\s?(?:speed |decode |generation |output )?(?P<who>(?:for |to )?(?:each|apiece)(?: user| one| stream"
+    r"| client| request)?|(?:/|per|pro|par|por|for each|for every|a)\s?(?:user|stream|request|client|session"
+    r"|person|head|seat|nutzer|utilisateur|usuario|utente|chat|conversation|sequence|anfrage|benutzer|gebruiker)"
+    r"|chacun\w*|jeweils|je nutzer|cada un[oa]|single[\s-]stream|individually)?"
+)
 _SPEED_BEFORE = re.compile(
     r"(?:per|each)[\s-](?:user|stream|request|client|session|person)(?: speed| rate| decode)?\s?(?:of|=|:|at"
     rf"|at least|needs?|gets?|should get|sees?|>=?)?\s?(?<![\w.])(?P<n>{NUMBER})\s?(?:tokens?\s?(?:/|per"
-    r"|a)\s?(?:second|sec|s)|tok/s(?:ec)?|t/s|tps|tokens?/s(?:ec)?)(?P<who>)")
+    r"|a)\s?(?:second|sec|s)|tok/s(?:ec)?|t/s|tps|tokens?/s(?:ec)?)(?P<who>)"
+)
 _MINIMUM = re.compile(r"^(?:at least|min|>|mindestens|au moins|al menos|almeno)")
 _LOOSE_PERCENTILE = re.compile(rf"(?:at |@ ?)?(?<!\w){_PERCENTILE.format('pa')}(?!\w)")
 _EDIT = re.compile(rf"(?:<=?|under|below|less than|unter|sous|menos de|sotto)\s?(?P<n>{NUMBER})\s?{_UNIT}")
@@ -115,8 +125,11 @@ _CACHE: dict[tuple[str, str], re.Pattern[str]] = {}
 
 
 def _compiled(make: Callable[[str], re.Pattern[str]], noun: str) -> re.Pattern[str]:
-    return _CACHE.setdefault((make.__name__, noun), make(noun)) if (make.__name__, noun) not in _CACHE \
+    return (
+        _CACHE.setdefault((make.__name__, noun), make(noun))
+        if (make.__name__, noun) not in _CACHE
         else _CACHE[make.__name__, noun]
+    )
 
 
 def _time(match: re.Match[str]) -> float:

@@ -1,0 +1,52 @@
+"""`planner parse`: a question in plain words, as the planner reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog='Example: planner parse "llama 3.3 70b on 4xh100 fp8, 2k in 500 out, 32 clients"')
+def parse(
+    text: Annotated[list[str], typer.Argument(help="The question; words after it are joined.")],
+    context: Annotated[str | None, typer.Option("--context", help="The earlier answer of the thread, as JSON.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the API's answer.")] = False,
+) -> None:
+    """Read a question in plain words: what it states, what must be asked, and what a name can mean."""
+    from dataclasses import asdict
+
+    from planner.bootstrap import Planner
+    from planner.config import settings
+
+    parsed = Planner(settings()).grammar.read(" ".join(text), _earlier(context))
+    if as_json:
+        typer.echo(json.dumps(asdict(parsed)))
+        return
+    typer.echo(f"intent: {parsed.intent}")
+    for key, value in parsed.parse.items():
+        typer.echo(f"  {key}: {value if isinstance(value, str) else json.dumps(value)}")
+    for key in parsed.ask:
+        offered = parsed.choices.get(key)
+        typer.echo(f"to ask: {key}" + (f" (one of {', '.join(offered)})" if offered else ""))
+    for label, lines in (("warning", parsed.warn), ("note", parsed.notes)):
+        for line in lines:
+            typer.echo(f"{label}: {line}")
+
+
+def _earlier(text: str | None) -> dict[str, object] | None:
+    """The context option as a mapping."""
+    from planner.core.errors import DomainError
+
+    if text is None:
+        return None
+    try:
+        earlier = json.loads(text)
+    except ValueError:
+        earlier = None
+    if not isinstance(earlier, dict):
+        raise DomainError("--context is not a JSON object.", hint="Pass what an earlier planner parse --json printed.")
+    return earlier

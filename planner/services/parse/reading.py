@@ -1,0 +1,160 @@
+"""What one text says by itself, read part by part in the order in which parts could be taken for one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner.services.parse import counts, formats, lengths, load, merging, money, settings, targets
+from planner.services.parse.canvas import BLANK, Canvas
+from planner.services.parse.intents import Signals
+from planner.services.parse.model_names import ModelMention
+from planner.services.parse.models import ModelIndex
+from planner.services.parse.outsiders import closed_models, unknown_models
+from planner.services.parse.skus import SkuIndex, SkuMention, unknown_skus
+
+_LOAD = ("concurrency", "request_rate", "slo", "users")
+_AXES = ("tensor_parallel", "data_parallel", "pipeline_parallel", "context_tokens")
+_AGAINST = re.compile(r"\b(?:vs|versus|against|compared?)\b")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one text says by itself, before the thread is merged in."""
+
+    said: dict[str, Any] = field(default_factory=dict)
+    models: list[ModelMention] = field(default_factory=list)
+    skus: list[SkuMention] = field(default_factory=list)
+    formats: formats.Formats = field(default_factory=formats.Formats)
+    prices: list[money.HourPrice] = field(default_factory=list)
+    warn: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    """SKUs a follow-up takes out of the comparison."""
+    each: int | None = None
+    loose: int | None = None
+    """A count of GPUs said away from their name."""
+    money_asked: bool = False
+
+    def options(self) -> list[tuple[str, int | None]]:
+        """SKUs with their counts; a part said again without another count is the same option."""
+        options: list[tuple[str, int | None]] = []
+        for mention in self.skus:
+            if mention.entry is None:
+                continue
+            same = [k for k, (s, _) in enumerate(options) if s == mention.entry.id]
+            if not same or (mention.gpus is not None and all(options[k][1] not in {None, mention.gpus} for k in same)):
+                options.append((mention.entry.id, mention.gpus))
+            elif options[same[-1]][1] is None:
+                options[same[-1]] = (mention.entry.id, mention.gpus)
+        return options
+
+    def content(self) -> bool:
+        """Whether anything at all was understood."""
+        return bool(
+            self.said
+            or self.models
+            or self.skus
+            or self.formats.weights
+            or self.formats.cache
+            or self.prices
+            or self.dropped
+            or self.each
+            or self.loose
+        )
+
+
+def read_names(canvas: Canvas, models: ModelIndex, skus: SkuIndex) -> Reading:
+    """Engine, layout, formats, GPUs with their counts, and models."""
+    reading = Reading()
+    settings.read_settings(canvas, reading.said)
+    reading.formats = formats.read_formats(canvas)
+    named = skus.find(canvas)
+    reading.models = [*closed_models(canvas, models), *models.find(canvas)]
+    kept = []
+    for mention in sorted([*named, *unknown_skus(canvas)], key=lambda m: m.start):
+        before = canvas.open[max(0, mention.start - 24) : mention.start].replace(BLANK, " ")
+        if mention.entry is not None and merging.leaves(before):
+            reading.dropped.append(mention.entry.id)
+        else:
+            kept.append(mention)
+    reading.skus = counts.count_mentions(canvas, kept)
+    reading.models += unknown_models(canvas, models)
+    return reading
+
+
+def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
+    """Everything with a number; ``options`` is how many SKUs the request then has."""
+    said = reading.said
+    load.read_tokens_per_month(canvas, said)
+    reading.prices, reading.money_asked = money.read_money(canvas, said, reading.warn)
+    targets.read_targets(canvas, said, reading.warn)
+    load.read_rate(canvas, said)
+    settings.read_ratios(canvas, said)
+    if options > 1:
+        reading.each = counts.each_count(canvas)
+    lengths.read_lengths(canvas, said)
+    load.read_people(canvas, said)
+    loose = counts.loose_count(canvas)
+    if not any(m.gpus for m in reading.skus):
+        reading.loose = loose
+    lengths.read_bare_pair(canvas, said)
+    lengths.read_bare_context(canvas, said)
+    settings.read_bare_ratio(canvas, said)
+
+
+def read_edits(canvas: Canvas, reading: Reading, before: Mapping[str, Any]) -> None:
+    """What only makes sense after an earlier request: a changed target, a count without a noun."""
+    if "slo" in before:
+        targets.read_target_edit(canvas, before["slo"], reading.said)
+    if reading.loose is None and before.get("skus") and not any(m.gpus for m in reading.skus):
+        reading.loose = counts.bare_count(canvas)
+
+
+def signals(canvas: Canvas, reading: Reading, *, followed: bool) -> Signals:
+    """What the intent is decided on."""
+    marks = sorted(
+        [(m.start, m.end, " §sku ") for m in reading.skus] + [(m.start, m.end, " §model ") for m in reading.models]
+    )
+    full, opened = _sketch(canvas.text, marks), _sketch(canvas.open, marks)
+    axes = _axes(reading, full)
+    if followed and (reading.skus or reading.models or reading.formats.weights) and _AGAINST.search(full):
+        axes = True
+    return Signals(
+        text=re.sub(r"\s+", " ", full),
+        open=re.sub(rf"{BLANK}+", "§ ", opened),
+        money_asked=reading.money_asked,
+        axes=axes,
+        content=reading.content(),
+        named=bool(reading.models or reading.skus),
+        loaded=any(k in reading.said for k in _LOAD),
+        followed=followed,
+        priced_api="api_price" in reading.said,
+    )
+
+
+def _axes(reading: Reading, text: str) -> bool:
+    """Whether two or more SKUs, models, formats or layouts stand against each other."""
+    said = reading.said
+    layouts = sum(key in said for key in _AXES[:3])
+    return (
+        len(reading.options()) > 1
+        or (any(not m.candidates for m in reading.skus) and len(reading.skus) > 1)
+        or len({m.entry.id if m.entry else m.said for m in reading.models}) > 1
+        or len({name for name, _ in reading.formats.weights}) > 1
+        or len(reading.formats.cache) > 1
+        or any(isinstance(said.get(key), list) for key in _AXES)
+        or (layouts > 1 and " or " in text)
+    )
+
+
+def _sketch(text: str, marks: list[tuple[int, int, str]]) -> str:
+    """A text with its names replaced by their kind."""
+    parts, at = [], 0
+    for start, end, word in marks:
+        if end > start >= at:
+            parts += [text[at:start], word]
+            at = end
+    return "".join([*parts, text[at:]])
