@@ -110,7 +110,7 @@ class GemmAnswer(Answer):
 
 
 class FusionOperation(Question):
-    """One element-wise operation, per element; reads and writes count tensors or name them."""
+    """One element-wise operation, per element; reads and writes name tensors, or count them (side inputs shared)."""
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
     flop: Annotated[float, Field(ge=0, le=1e6, description="per element [FLOP]")] = 1.0

@@ -57,7 +57,8 @@ async def gemm(body: GemmRequest, planner: Services, who: Who) -> Response:
 async def fusion(body: FusionRequest, planner: Services, who: Who) -> Response:
     """Cut a chain of element-wise operations into kernels; a boundary that is true goes through memory.
 
-    reads and writes may count tensors (each further operand is then a tensor of its own) or name them.
+    reads and writes may count tensors (operands beyond the chain are then side inputs that operations share) or name
+    them, which is exact.
     """
     return json_answer(planner.labs.fusion(body.model_dump(), who.workspace))
 

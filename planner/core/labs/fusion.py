@@ -56,8 +56,9 @@ def chained(specs: Sequence[tuple[str, float, int | Sequence[str], int | Sequenc
     Returns
     -------
     tuple of Operation
-        With counts, an operation's first read is the previous one's first result and every further read is a tensor
-        of its own, so the fused traffic is a bound from above; names say exactly which tensors are the same.
+        With counts, an operation's first read is the previous one's first result and its further reads are the
+        chain's side inputs, shared in order by all operations: the least traffic those counts allow. Names say
+        exactly which tensors are the same.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def chained(specs: Sequence[tuple[str, float, int | Sequence[str], int | Sequenc
     for index, (name, work, reads, writes) in enumerate(specs):
         where = f"operations/{index}"
         non_negative(**{f"{where}/flop": work})
-        read = _tensors(reads, [previous, *(f"{index}.in{j}" for j in range(LARGEST_CHAIN))], f"{where}/reads")
+        read = _tensors(reads, [previous, *(f"side{j}" for j in range(LARGEST_CHAIN))], f"{where}/reads")
         written = _tensors(writes, [f"{index}.out{j}" for j in range(LARGEST_CHAIN)], f"{where}/writes")
         if not read and not written:
             raise InvalidQuantity(f"{where} reads and writes nothing.", pointer=f"/{where}")

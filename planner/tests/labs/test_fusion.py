@@ -51,10 +51,12 @@ def test_fused_norm_swiglu_residual():
         assert report.work / report.traffic == pytest.approx(intensity, rel=1e-12)
 
 
-def test_counts_assume_every_further_operand_is_its_own_tensor():
-    counted = chained([("a", 1, 1, 1), ("b", 1, 2, 1)])
-    assert counted[1] == Operation(name="b", work=1.0, reads=("0.out0", "1.in0"), writes=("1.out0",))
-    assert fusion_report(H100, BF16, 10, counted, [False]).traffic == 10 * 2 * 3
+def test_counts_share_the_side_inputs_of_the_chain():
+    counted = chained([("rmsnorm", 5, 1, 1), ("silu", 4, 1, 1), ("mul", 1, 2, 1), ("add", 1, 2, 1)])
+    assert counted[2] == Operation(name="mul", work=1.0, reads=("1.out0", "side0"), writes=("2.out0",))
+    fused = fusion_report(H100, BF16, N, counted, [False] * 3)
+    named = fusion_report(H100, BF16, N, CHAIN, [False] * 3)
+    assert (fused.traffic, fused.split_traffic) == (named.traffic, named.split_traffic)
 
 
 @given(cuts=st.lists(st.booleans(), min_size=3, max_size=3), where=st.integers(0, 2))
