@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Any
 
 from planner.core.architecture.model import Model, ModelCard
 from planner.core.architecture.parts import KvCache
@@ -14,6 +13,7 @@ from planner.core.parallelism import Layout
 from planner.core.precision import CacheFormat
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Numeric
+from planner.core.quantities.numeric import Number
 
 _FP32, _HALF = 4.0, 2.0  # [byte]
 
@@ -50,7 +50,7 @@ class CacheFootprint:
         """Bytes a further token of a short context takes, all classes [byte]."""
         return sum(c.bytes_per_token for c in self.classes)
 
-    def bytes_per_sequence(self, tokens: Numeric) -> Any:  # noqa: ANN401 - a number for a number, else an array
+    def bytes_per_sequence(self, tokens: Numeric) -> Number:
         """Bytes a sequence of that length holds, before block rounding.
 
         Parameters
@@ -63,12 +63,12 @@ class CacheFootprint:
         float or ndarray
             [byte], shape (*grid).
         """
-        held: Any = self.state_bytes
+        held: Number = self.state_bytes
         for c in self.classes:
             held = held + num.minimum(tokens, c.window) * c.bytes_per_token
         return held
 
-    def longest(self, pool: Numeric) -> Any:  # noqa: ANN401 - as above
+    def longest(self, pool: Numeric) -> Number:
         """The longest sequence a pool holds.
 
         Parameters
@@ -86,7 +86,7 @@ class CacheFootprint:
         The footprint is piecewise linear: walk the windows from the shortest until the pool is used up.
         """
         left, start, slope = num.maximum(pool - self.state_bytes, 0.0), 0.0, self.bytes_per_token
-        found: Any = None
+        found: Number = None
         for c in sorted(self.classes, key=lambda c: c.window):
             if c.window == inf:
                 break
@@ -132,7 +132,8 @@ def cache_footprint(model: Model | ModelCard, layout: Layout, cache: CacheFormat
         entry[1] += count * share
     keys = sorted(classes, reverse=True)
     return CacheFootprint(
-        classes=tuple(CacheClass(window=k[0], stride=k[1], entry_bytes=classes[k][0], layers=classes[k][1]) for k in keys),
+        classes=tuple(CacheClass(window=k[0], stride=k[1], entry_bytes=classes[k][0], layers=classes[k][1])
+                      for k in keys),
         state_bytes=state * share)
 
 

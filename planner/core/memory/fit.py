@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from planner.core.memory.allocator import PagedPool
 from planner.core.memory.budget import Reservation
 from planner.core.memory.cache import CacheFootprint
 from planner.core.parallelism import Layout
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.format import binary_bytes
+from planner.core.quantities.numeric import Number
 
 _UNLIMITED = 2.0**40  # [token] what a purely windowed or recurrent model is said to hold: no cache limits it
 
@@ -22,25 +23,25 @@ class MemoryFit:
     Fields are numbers for one deployment and arrays over a grid.
     """
 
-    fits: Any
+    fits: Number
     """Whether weights, reserves and the longest wanted request fit; bool."""
-    need_bytes: Any
+    need_bytes: Number
     """Cache of the longest wanted request on one GPU [byte]."""
-    free_bytes: Any
+    free_bytes: Number
     """What weights and reserves leave, negative when they do not fit [byte]."""
-    shortfall_bytes: Any
-    capacity_bytes: Any
-    usable_bytes: Any
-    weights_bytes: Any
-    activation_bytes: Any
-    other_bytes: Any
-    kv_pool_bytes: Any
-    kv_bytes_per_token: Any
+    shortfall_bytes: Number
+    capacity_bytes: Number
+    usable_bytes: Number
+    weights_bytes: Number
+    activation_bytes: Number
+    other_bytes: Number
+    kv_pool_bytes: Number
+    kv_bytes_per_token: Number
     """Of the whole replica, replicas of heads counted once per rank that stores them [byte]."""
-    kv_capacity_tokens: Any
-    max_concurrency: Any
-    max_context_tokens: Any
-    wanted_tokens: Any
+    kv_capacity_tokens: Number
+    max_concurrency: Number
+    max_context_tokens: Number
+    wanted_tokens: Number
     """Length of the longest wanted request [token]."""
 
     @property
@@ -58,7 +59,8 @@ class MemoryFit:
 
 
 def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, utilization: Numeric, weights: float,
-               reserved: Reservation, request_tokens: Numeric, longest: Numeric | None) -> MemoryFit:
+               reserved: Reservation, request_tokens: Numeric, longest: Numeric | None,
+               paged: PagedPool | None = None) -> MemoryFit:
     """Whether weights and at least one request fit, and how many.
 
     Parameters
@@ -79,24 +81,32 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
         Input and output of one request [token].
     longest : float, ndarray or None
         A length that must fit as well [token].
+    paged : PagedPool or None
+        How the engine cuts the pool into blocks; None counts bytes without rounding.
 
     Returns
     -------
     MemoryFit
         With the shortfall in bytes when it does not fit.
     """
-    usable = capacity * utilization
+    usable = reserved.usable(capacity, utilization, weights)
     free = usable - weights - reserved.activation_bytes - reserved.other_bytes
     wanted = request_tokens if longest is None else num.maximum(request_tokens, longest)
-    need = footprint.bytes_per_sequence(wanted)
+    cut = footprint if paged is None else paged
+    need = cut.bytes_per_sequence(wanted)
     pool = num.maximum(free, 0.0)
-    one = num.maximum(footprint.bytes_per_sequence(request_tokens), 1e-3)
-    sequences = num.minimum(pool / one * layout.data, _UNLIMITED)
+    if paged is None:
+        one = num.maximum(footprint.bytes_per_sequence(request_tokens), 1e-3)
+        sequences = num.minimum(pool / one * layout.data, _UNLIMITED)
+        tokens = num.minimum(sequences * request_tokens, _UNLIMITED)
+    else:
+        sequences = num.minimum(paged.sequences(pool, request_tokens) * layout.data, _UNLIMITED)
+        tokens = num.minimum(paged.capacity_tokens(pool, request_tokens) * layout.data, _UNLIMITED)
     return MemoryFit(
         fits=free >= need, need_bytes=need, free_bytes=free, shortfall_bytes=num.maximum(need - free, 0.0),
         capacity_bytes=capacity, usable_bytes=usable, weights_bytes=weights, activation_bytes=reserved.activation_bytes,
         other_bytes=reserved.other_bytes, kv_pool_bytes=pool,
         kv_bytes_per_token=footprint.bytes_per_token * layout.tensor * layout.pipeline,
-        kv_capacity_tokens=num.floor(num.minimum(sequences * request_tokens, _UNLIMITED)),
-        max_concurrency=num.floor(sequences), max_context_tokens=num.minimum(footprint.longest(pool), _UNLIMITED),
+        kv_capacity_tokens=num.floor(tokens), max_concurrency=num.floor(sequences),
+        max_context_tokens=num.minimum(cut.longest(pool), _UNLIMITED),
         wanted_tokens=wanted)

@@ -7,6 +7,7 @@ from planner.core.architecture.parts import Module
 from planner.core.operators.table import OperatorTable
 from planner.core.precision import weight_format
 
+_ENCODERS = frozenset({"vision", "audio", "projector"})
 _VECTOR_BYTES = 2.0  # [byte] norms and other vectors stay 16 bit
 
 
@@ -38,11 +39,25 @@ def weight_bytes_on_rank(table: OperatorTable, model: Model | ModelCard, scheme:
         return (body + routed) / stages
     head = float((matmuls.count * matmuls.weight_bytes * matmuls.is_head).sum())
     ends = embedding_bytes_on_rank(table, model, scheme)
-    if model.tied_embeddings:
-        outer = max(head, ends) if stages == 1 else max(head, ends)
-    else:
-        outer = head + ends if stages == 1 else max(head, ends)
-    return (body + routed + vector_bytes(model)) / stages + outer
+    apart = stages == 1 and not model.tied_embeddings
+    outer = head + ends if apart else max(head, ends)
+    return (body + routed + vector_bytes(model)) / stages + outer + tower_bytes(model)
+
+
+def tower_bytes(model: Model) -> float:
+    """Bytes of vision and audio encoders and their projectors, which every rank keeps whole in 16 bit.
+
+    Parameters
+    ----------
+    model : Model
+        The architecture.
+
+    Returns
+    -------
+    float
+        [byte]; draft modules are loaded only where speculation is asked for and do not count.
+    """
+    return sum(t.parameters for t in model.towers if t.kind in _ENCODERS) * _VECTOR_BYTES
 
 
 def embedding_bytes_on_rank(table: OperatorTable, model: Model, scheme: WeightScheme) -> float:

@@ -213,7 +213,8 @@ def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Depl
     return Configuration(
         key=key, resolved=resolved, engine=deployment.engine, layout=layout, weights=table.block_format,
         kv_cache=cache.name, scheme=scheme, table=table, ideal=ideal, bound=bound,
-        footprint=cache_footprint(model, layout, cache), paged=_paged(model, layout, cache, deployment.engine), weights_bytes=weight_bytes_on_rank(table, model, scheme),
+        footprint=cache_footprint(model, layout, cache), paged=_paged(model, layout, cache, deployment.engine),
+        weights_bytes=weight_bytes_on_rank(table, model, scheme),
         steps=steps, plain=steps.plain(), policy=_policy(deployment.engine, resolved.profile),
         parameters=model.params if isinstance(model, ModelCard) else float(count_parameters(model).total))
 

@@ -23,7 +23,7 @@ def test_llama_70b_has_its_published_parameters() -> None:
 def test_llama_70b_keeps_327680_bytes_per_token() -> None:
     kept = cache_footprint(LLAMA_70B, Layout(), cache_format("bf16"))
     assert kept.bytes_per_token == 327_680
-    assert kept.sequence_bytes(8192) == pytest.approx(2.68e9, rel=2e-3)
+    assert kept.bytes_per_sequence(8192) == pytest.approx(2.68e9, rel=2e-3)
 
 
 @pytest.mark.parametrize(("chip", "weights", "expected"), [
