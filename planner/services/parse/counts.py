@@ -156,7 +156,12 @@ def loose_count(canvas: Canvas) -> int | None:
     return 1 if match["one"] else int(match["n"] or match["m"])
 
 
+_BARE_ONE = re.compile(r"(?<!\w)(?:on|with|to|auf|sur|con|mit|avec|en)\s(?:just |only |a single )?one(?=\W*$)")
+
+
 def bare_count(canvas: Canvas) -> int | None:
-    """A count with no noun, as follow-ups have it: "on 4 instead"."""
+    """A count with no noun, as follow-ups have it: "on 4 instead", "on one"."""
+    if canvas.first(_BARE_ONE) is not None:
+        return 1
     match = canvas.first(_BARE)
     return int(match["n"]) if match is not None else None

@@ -147,6 +147,8 @@ def _refined(
         and (grown or isinstance(parse.get("weights"), list) or "models" in parse)
     ):
         return "compare"
+    if intent == "plan" and not options and not open_skus and "budget_usd" in parse:
+        return "size"
     if intent == "fits" and not options and not open_skus and _MEMORY_ASKED.search(text):
         return "size"
     return intent

@@ -61,6 +61,7 @@ _SIZE = re.compile(
     rf"|context|speed|throughput|concurrency|latency)[\w'-]+ ){{0,2}}?(?:gpus?|cards?|hardware|machines?|servers?"
     r"|box|accelerators?|chips?|setup|karten?|grafikkarten?|cartes?|tarjetas?|schede|scheda|sku|skus|instances?"
     r"|node|config\w*|kit|kaart|placa)\b"
+    r"|^\W*hw\b|\b(?:suggest|propose) (?:an? |some )?(?:setup|hardware|config\w*|gpus?)\b"
     r"|\bwhat (?:should|do|would|must|can|to) (?:we|i|you)? ?(?:buy|get|order|need|purchase|rent|procure)\b"
     r"|\bwhat to (?:buy|get|order|rent)\b|\bshould (?:we|i) (?:buy|get|order|rent|purchase)\b"
     r"|(?<!batch )(?<!window )(?<!context )\bsiz(?:ing|e (?:this|it|for|me|a|my|our|up|us|the))\b|^\W*size\b"
@@ -146,7 +147,7 @@ def intent_of(s: Signals) -> str | None:
     """The intent; ``None`` when a follow-up says none of its own, ``unknown`` when out of scope."""
     if _HELP.search(s.text) and not s.named and not s.loaded:
         return "help"
-    if _TRAIN.search(s.text) or (_ACTION.match(s.text) and not s.followed):
+    if _TRAIN.search(s.text) or (_ACTION.match(s.text) and not s.followed and not s.loaded):
         return "unknown"
     found = _asked(s)
     if found is not None and not s.content and not s.followed and not _about_capacity(s.text):

@@ -116,6 +116,18 @@ def read_money(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> tup
     return prices, bool(asked)
 
 
+_EDIT = re.compile(
+    rf"(?:at|@|for|with|to|bei|à|a)\s?(?P<c>{NUMBER.replace('{0,5}', '{1,2}')})"
+    r"(?!\s?(?:k\b|%|x\b|ms\b|s\b|gb|bit|tok|/))"
+)
+
+
+def read_price_edit(canvas: Canvas) -> list[HourPrice]:
+    """A follow-up that changes the price there is: "at 2.40"."""
+    match = canvas.first(_EDIT)
+    return [] if match is None else [HourPrice(value=_value(match), position=match.start(), node=False)]
+
+
 def _value(match: re.Match[str]) -> float:
     groups = match.groupdict()
     name = next(n for n in "abc" if groups.get(n))
@@ -164,9 +176,10 @@ def _read_hourly(canvas: Canvas, warn: list[str]) -> list[HourPrice]:
 def _read_companions(canvas: Canvas, warn: list[str], *, have: bool) -> list[HourPrice]:
     """Prices without "per hour": beside one that has it, or with a currency sign after "at"."""
     prices = []
-    for match in canvas.take(_AT_MONEY):
+    for match in _AT_MONEY.finditer(canvas.open):
         if not have and match["c"]:
             continue
+        canvas.claim(*match.span())
         prices.append(HourPrice(value=_value(match), position=match.start(), node=False))
         _foreign(match, warn)
     return prices
@@ -174,12 +187,13 @@ def _read_companions(canvas: Canvas, warn: list[str], *, have: bool) -> list[Hou
 
 def _read_budget(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> None:
     for pattern in (_BUDGET, _BUDGET_AFTER, _BUDGET_BARE):
-        for match in canvas.take(pattern):
+        for match in pattern.finditer(canvas.open):
             groups = match.groupdict()
             name = next(n for n in "abc" if groups.get(n))
             suffix = groups.get(f"{name}_s")
             value = decimal(groups[name]) * scale(suffix) if suffix else count(groups[name])
             if value >= 500:
+                canvas.claim(*match.span())
                 parse["budget_usd"] = tidy(value)
                 _foreign(match, warn)
                 return

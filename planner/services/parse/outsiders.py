@@ -57,10 +57,9 @@ def unknown_models(canvas: Canvas, index: ModelIndex) -> list[ModelMention]:
         )
     for match in canvas.take(_BARE_SIZE):
         entries = index.of_size(match["size"])
+        written = len(entries) > 1 or any(match["size"] in entry.id for entry in entries)
         found.append(
-            ModelMention(
-                start=match.start(), end=match.end(), said=match.group(), candidates=entries, known=len(entries) > 1
-            )
+            ModelMention(start=match.start(), end=match.end(), said=match.group(), candidates=entries, known=written)
         )
     return found
 

@@ -109,6 +109,8 @@ def read_edits(canvas: Canvas, reading: Reading, before: Mapping[str, Any]) -> N
     """What only makes sense after an earlier request: a changed target, a count without a noun."""
     if "slo" in before:
         targets.read_target_edit(canvas, before["slo"], reading.said)
+    if "price" in before and not reading.prices:
+        reading.prices = money.read_price_edit(canvas)
     if reading.loose is None and before.get("skus") and not any(m.gpus for m in reading.skus):
         reading.loose = counts.bare_count(canvas)
 
