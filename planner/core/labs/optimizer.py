@@ -12,6 +12,7 @@ products); Rajbhandari et al., ZeRO, arXiv 1910.02054 (sharded state).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -51,8 +52,9 @@ OPTIMIZERS: Mapping[str, Optimizer] = {o.name: o for o in (
     Optimizer(name="adam", moment_bytes=8.0, work=12.0),
     Optimizer(name="adam_8bit", moment_bytes=2.0, work=12.0),
 )}
-_ALIASES = {"adamw": "adam", "8-bit adam": "adam_8bit", "adam8bit": "adam_8bit", "adam_8_bit": "adam_8bit",
-            "sgd_momentum": "momentum"}
+_SPELLING = re.compile(r"[\s-]+")
+_ALIASES = {"adamw": "adam", "8_bit_adam": "adam_8bit", "8bit_adam": "adam_8bit", "adam8bit": "adam_8bit",
+            "adam_8_bit": "adam_8bit", "adamw_8bit": "adam_8bit", "sgd_momentum": "momentum"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,7 @@ def optimizer_report(chip: Chip, params: float, optimizer: str, *, shards: int =
     if gradient_bytes not in (FP32_GRADIENT, BF16_GRADIENT):
         raise InvalidQuantity(f"gradient_bytes must be 4 or 2, got {gradient_bytes:g}.", pointer="/gradient_bytes")
     local = params / shards
-    per_byte, per_flop, kept, pipe = _rule(optimizer.strip().lower(), gradient_bytes, matrix_size)
+    per_byte, per_flop, kept, pipe = _rule(_SPELLING.sub("_", optimizer.strip().lower()), gradient_bytes, matrix_size)
     W, Q = per_flop * local, per_byte * local
     peak = chip.peak(pipe if chip.peaks.get(pipe) else "bf16")
     sent = (shards - 1) / shards * params * (gradient_bytes + PARAMETER)

@@ -54,6 +54,8 @@ SKUS = built_in_sku_names()
     ("nvidia/DeepSeek-V3.1-NVFP4", "deepseek-ai/deepseek-v3", "nvfp4", True),
     ("moonshotai/Kimi-K2-Thinking", "moonshotai/kimi-k2-instruct", "w4a16", True),
     ("zhipuai/GLM-5", "zai-org/glm-5", None, True),
+    ("RedHatAI/DeepSeek-R1-Distill-Llama-70B-quantized.w8a8", "meta-llama/llama-3.3-70b-instruct", "int8", True),
+    ("hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4", "meta-llama/llama-3.1-70b", "w4a16", True),
     ("llama-3.3-nemotron-super-49b-v1", "nvidia/llama-3_3-nemotron-super-49b-v1", None, False),
     ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-FP8", "nvidia/nvidia-nemotron-3-nano-30b-a3b-bf16", "fp8", True),
 ])
