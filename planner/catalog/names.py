@@ -15,6 +15,8 @@ _LONGEST = 200
 _MEMORY = re.compile(r"-\d+gb$")
 _VENDOR = re.compile(r"^(?:nvidia|amd|intel|google|aws|apple|geforce|tesla|instinct|radeon|quadro)[\s_-]*")
 _CANDIDATES = 5
+_REMEMBERED = 4096
+"""Names kept with their meaning; more than any catalogue has spellings in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class NameIndex:
         found = self._known.get(text)
         if found is None:
             found = self._find(text)
-            if len(self._known) < 4096:
+            if len(self._known) < _REMEMBERED:
                 self._known[text] = found
         return found
 

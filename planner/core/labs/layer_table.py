@@ -74,7 +74,7 @@ def _spelled_out(d_model: int, kv_heads: int) -> tuple[tuple[str, float, float, 
             ("residual", 2.0, 3.0 * d_model, RESIDUAL_FLOP * d_model))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _ChipKey:
     """A chip and profile hashed by identity, so that a process lowers each shape once."""
 
@@ -127,4 +127,4 @@ def bound_layer(chip: Chip, profile: EfficiencyProfile | None, *, d_model: int, 
     BoundTable
         Rows of one layer; built once per shape and chip in a process.
     """
-    return _bound(_ChipKey(chip, profile), d_model, kv_heads, weights, cache)
+    return _bound(_ChipKey(chip=chip, profile=profile), d_model, kv_heads, weights, cache)

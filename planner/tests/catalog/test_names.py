@@ -125,6 +125,14 @@ def test_each_slug_vendor_name_and_alias_resolves_to_its_own_entry():
             assert SKUS.resolve(text).id == entry.chip.id
 
 
+def test_memory_of_names_is_bounded(monkeypatch):
+    monkeypatch.setattr("planner.catalog.names._REMEMBERED", 1)
+    fresh = model_names((i, ()) for i in IDS)
+    assert [fresh.resolve(text).id for text in ("scout", "dsv3", "scout", "dsv3")] == [
+        fresh.resolve("scout").id, "deepseek-ai/deepseek-v3"] * 2
+    assert len(fresh._known) == 1
+
+
 def test_a_hit_takes_microseconds():
     fresh = model_names((i, ()) for i in IDS)
     fresh.resolve("llama-3.1-70b")
