@@ -34,14 +34,15 @@ def reservation(name="h100 reserved", *, sku="h100", usd_per_gpu_hour=1.5, unit=
 
 
 def purchase(name="h100 bought", *, sku="h100", card=30_000.0, server=60_000.0, unit=8, site="own", term=48, **more):
-    return Purchase(**({"id": name, "sku": sku, "site": site, "unit_gpus": unit, "on_site": True, "power_w": 700.0 * unit,
-                        "capital": {"card": card * unit, "server": server}, "running": {"energy": 0.2 * unit / HOUR},
-                        "term": term, "residual_fraction": 0.1} | more))
+    return Purchase(**({"id": name, "sku": sku, "site": site, "unit_gpus": unit, "on_site": True,
+                        "power_w": 700.0 * unit, "capital": {"card": card * unit, "server": server},
+                        "running": {"energy": 0.2 * unit / HOUR}, "term": term, "residual_fraction": 0.1} | more))
 
 
 def scenario(**more):
     fields = {"calendar": Calendar(periods=4, discount_rate=0.08), "workloads": (workload(),),
-              "candidates": (candidate(),), "offers": (rental(), purchase()), "sites": (Site(id="cloud"), Site(id="own"))}
+              "candidates": (candidate(),), "offers": (rental(), purchase()),
+              "sites": (Site(id="cloud"), Site(id="own"))}
     return Scenario(**(fields | more))
 
 
@@ -59,16 +60,18 @@ def random_scenario(seed: int) -> Scenario:
                               spot_share=float(rng.choice([0.4, 1.0]))))
         for sku in skus:
             for gpus in sorted({int(g) for g in rng.choice([1, 2, 4], size=2)}):
+                capacity = float(gpus * rng.uniform(0.9, 2.2))
                 if gpus <= unit[sku]:
-                    candidates.append(candidate(f"w{w} {sku} {gpus}", workload=f"w{w}", sku=sku, gpus=gpus,
-                                                capacity=float(gpus * rng.uniform(0.9, 2.2))))
+                    candidates += [candidate(f"w{w} {sku} {gpus}", workload=f"w{w}", sku=sku, gpus=gpus,
+                                             capacity=capacity)]
     offers = []
     for number, sku in enumerate(skus):
         offers.append(rental(f"{sku} rent", sku=sku, unit=unit[sku], usd_per_gpu_hour=float(rng.uniform(1, 5)),
                              supply_total=int(rng.integers(1, 4)) if rng.random() < 0.5 else None))
         kind = rng.choice(["buy", "reserve", "spot"])
         if kind == "buy":
-            offers.append(purchase(f"{sku} buy", sku=sku, unit=unit[sku], card=float(rng.uniform(500, 9000)), server=0.0,
+            card = float(rng.uniform(500, 9000))
+            offers.append(purchase(f"{sku} buy", sku=sku, unit=unit[sku], card=card, server=0.0,
                                    term=int(rng.integers(1, 5)), first_period=int(rng.integers(0, 2)),
                                    supply_per_period=1 if rng.random() < 0.3 else None))
         elif kind == "reserve":
