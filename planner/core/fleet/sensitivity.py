@@ -125,13 +125,12 @@ def price_crossover(piece_at: Callable[[float], Piece], rival: float, start: flo
     price, seen = start, set[float]()
     for _ in range(MOST_STEPS):
         piece = piece_at(price)
-        if piece.slope <= 0:
+        if piece.slope <= 0 and piece.constant < rival:
             return None
-        following = (rival - piece.constant) / piece.slope
-        if following <= 0:
-            return None
-        if following == price or following in seen:
-            return following
+        # A tangent of a concave function meets the rival at or before the crossing, so zero is a safe restart.
+        following = max((rival - piece.constant) / piece.slope, 0.0) if piece.slope > 0 else 0.0
+        if following in {price, *seen}:
+            return following or None
         seen.add(following)
         price = following
-    return price
+    return None
