@@ -122,6 +122,30 @@ def first_bytes_per_token(model: Model, bytes_per_element: float) -> float:
                for group in stored_caches(model))
 
 
+def expanded_elements_per_token(model: Model) -> float:
+    """K and V elements per token where an engine caches expanded heads in place of latents [1].
+
+    Parameters
+    ----------
+    model : Model
+        Any model; layers without a latent count as they are.
+
+    Returns
+    -------
+    float
+        Elements per token [1].
+    """
+    total = 0.0
+    for count, layer in model.layers:
+        expanded = getattr(layer.mixer, "expanded_elements", None)
+        if expanded is not None:
+            total += count * expanded
+        elif layer.mixer is not None:
+            total += sum(count * cache.heads * cache.elements_per_head for cache in layer.mixer.caches()
+                         if cache.stored and cache.window is None)
+    return total
+
+
 def elements_per_token(model: Model) -> float:
     """K and V elements that each token adds to caches that keep everything [1].
 

@@ -97,6 +97,11 @@ class LatentAttention:
         return (latent, KvCache(heads=1, elements_per_head=0, stride=float(self.indexer.pool),
                                 fixed_bytes_per_token=self.indexer.head_dim + 4.0))
 
+    @property
+    def expanded_elements(self) -> int:
+        """K and V elements per token in engines that cache expanded heads instead of the latent [1]."""
+        return self.heads * (self.nope_head_dim + self.rope_head_dim + self.value_head_dim)
+
     def state(self) -> State | None:
         """None: latent attention keeps no recurrent state."""
         return None

@@ -88,7 +88,7 @@ def gpt_oss(f: Fields, model_type: str) -> Draft:
     s = shape(f, tied=False)
     experts = experts_of(f)
     bias = f.flag("attention_bias", default=True)
-    f.understood("initial_context_length")
+    f.understood("initial_context_length", "moe_intermediate_size")
     part = mixture(s.hidden, experts, chosen_of(f), f.whole("intermediate_size"), router_biases=experts, bias=True)
     sizes = layer_windows(f, s, Traits(period=2))
     if not f.has("layer_types"):
