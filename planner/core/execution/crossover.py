@@ -10,18 +10,20 @@ Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, §3; A
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from math import expm1, log1p
 
 import numpy as np
 
 from planner.core.execution.bound import BoundTable
+from planner.core.execution.step import decode_parts
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.moe import MoeCurve
 from planner.core.precision import weight_format
-from planner.core.quantities.arrays import Array
 
 _LARGEST_BATCH = 1e9  # [1] a crossing beyond it is none
-_BISECTIONS = 80
+_STEPS = 60  # [1] Illinois needs about ten
+_CLOSE = 1e-14  # [1] relative width of the bracket when a root is found
 
 
 def batch_critical(bound: BoundTable) -> float:
@@ -66,50 +68,131 @@ def batch_critical_effective(bound: BoundTable) -> float:
     return float(plain * np.asarray(curve.compute) / np.asarray(curve.memory))
 
 
-def weight_traffic(bound: BoundTable, batch: Array) -> Array:
-    """Weight bytes a decode step of ``batch`` sequences per rank reads on one GPU.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Experts:
+    """Routed experts of one kind of layer, in plain numbers."""
+
+    bytes_each: float
+    experts: float
+    per_token: float
+    miss: float
+    """ln(1 - k/E)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightTraffic:
+    """Weight bytes a decode step reads on one GPU as a function of the sequences on the rank; concave."""
+
+    dense: float
+    """Read whatever the batch [byte]."""
+    mixtures: tuple[_Experts, ...]
+    group: float
+    """Tokens the experts see per sequence on the rank [1]."""
+
+    def at(self, batch: float) -> float:
+        """Bytes at a batch, as :func:`planner.core.operators.mixture.distinct_experts` counts experts.
+
+        Parameters
+        ----------
+        batch : float
+            Sequences on the rank [1].
+
+        Returns
+        -------
+        float
+            [byte].
+        """
+        total = self.dense
+        for m in self.mixtures:
+            tokens = batch * self.group
+            total += m.bytes_each * min(-m.experts * expm1(m.miss * tokens), m.per_token * tokens)
+        return total
+
+    @property
+    def largest(self) -> float:
+        """Bytes when every expert is read [byte]."""
+        return self.dense + sum(m.bytes_each * m.experts for m in self.mixtures)
+
+    def meets(self, bytes_per_sequence: float) -> float | None:
+        """Least batch whose own bytes equal the weights read, b·x = Q_w(b).
+
+        Parameters
+        ----------
+        bytes_per_sequence : float
+            x, above zero [byte].
+
+        Returns
+        -------
+        float or None
+            Sequences on the rank [1]; None beyond any batch.
+
+        Notes
+        -----
+        Q_w is concave, so the difference is convex and crosses zero upwards once: Illinois false position between zero
+        and the batch that outweighs all weights.
+        """
+        if bytes_per_sequence <= 0:
+            return None
+        high = self.largest / bytes_per_sequence
+        if high > _LARGEST_BATCH:
+            return None
+        if not self.mixtures:
+            return high
+        low, below, above = 0.0, -self.dense, high * bytes_per_sequence - self.at(high)
+        if below >= 0:
+            low, below = high * 1e-9, high * 1e-9 * bytes_per_sequence - self.at(high * 1e-9)
+        for _ in range(_STEPS):
+            if above - below <= 0 or high - low <= _CLOSE * high:
+                break
+            middle = high - above * (high - low) / (above - below)
+            here = middle * bytes_per_sequence - self.at(middle)
+            if here >= 0:
+                high, above, below = middle, here, below / 2
+            else:
+                low, below, above = middle, here, above / 2
+        return high
+
+
+def weight_traffic(bound: BoundTable) -> WeightTraffic:
+    """Weight bytes of a decode step on one GPU, by batch.
 
     Parameters
     ----------
     bound : BoundTable
         Operators under ceilings, without variants.
-    batch : ndarray
-        Sequences on the rank [1], shape (*grid).
 
     Returns
     -------
-    ndarray
-        [byte], shape (*grid).
+    WeightTraffic
+        The embedding gather is no weight read.
     """
-    table = bound.table
-    dense = (table.matmuls.count * table.matmuls.weight_bytes).sum()
-    if not table.mixtures.names:
-        return np.asarray(dense + np.zeros_like(batch))
-    everyone = table.expert_group_tokens(batch)
-    shape = (-1,) + (1,) * batch.ndim
-    per_expert = (table.mixtures.count * table.mixtures.expert_bytes).reshape(shape)
-    return np.asarray(dense + (per_expert * table.mixtures.distinct(everyone)).sum(axis=0))
+    table, mixtures = bound.table, bound.table.mixtures
+    rows = zip((mixtures.count * mixtures.expert_bytes / mixtures.groups).tolist(), mixtures.experts.tolist(),
+               mixtures.experts_per_token.tolist(), strict=True)
+    return WeightTraffic(
+        dense=float(np.dot(table.matmuls.count, table.matmuls.weight_bytes)), group=float(table.layout.data),
+        mixtures=tuple(_Experts(bytes_each=b, experts=e, per_token=k, miss=log1p(-min(k / e, 1 - 1e-12)))
+                       for b, e, k in rows))
 
 
-def cache_traffic_per_sequence(bound: BoundTable, context: Array) -> Array:
+def cache_traffic_per_sequence(bound: BoundTable, context: float) -> float:
     """Cache and state bytes one sequence's decode step reads on one GPU.
 
     Parameters
     ----------
     bound : BoundTable
         Operators under ceilings, without variants.
-    context : ndarray
-        [token], shape (*grid).
+    context : float
+        [token].
 
     Returns
     -------
-    ndarray
-        [byte], shape (*grid).
+    float
+        [byte].
     """
     cores, states = bound.table.cores, bound.table.states
-    shape = (-1,) + (1,) * context.ndim
-    read = ((cores.count * cores.entry_bytes).reshape(shape) * cores.attended(context)).sum(axis=0)
-    return np.asarray(read + (states.count * states.state_bytes).sum())
+    read = float(np.dot(cores.count * cores.entry_bytes, cores.attended(np.asarray(context))))
+    return read + float(np.dot(states.count, states.state_bytes))
 
 
 def batch_crossover(bound: BoundTable, context: float) -> float | None:
@@ -127,14 +210,8 @@ def batch_crossover(bound: BoundTable, context: float) -> float | None:
     float or None
         In sequences of the replica [1]; None where there is no cache.
     """
-    each = float(cache_traffic_per_sequence(bound, np.asarray(context)))
-    spread = bound.table.layout.data * bound.table.layout.pipeline
-    if each <= 0:
-        return None
-    if not bound.table.mixtures.names:
-        return float(weight_traffic(bound, np.asarray(1.0))) / each * spread
-    local = _first_root(lambda b: b * each - weight_traffic(bound, b))
-    return None if local is None else local * spread
+    local = weight_traffic(bound).meets(cache_traffic_per_sequence(bound, context))
+    return None if local is None else local * bound.table.layout.data * bound.table.layout.pipeline
 
 
 def batch_critical_step(bound: BoundTable, context: float) -> float | None:
@@ -151,53 +228,20 @@ def batch_critical_step(bound: BoundTable, context: float) -> float | None:
     -------
     float or None
         In sequences of the replica [1]; None when no batch reaches it. The embedding gather is left out.
+
+    Notes
+    -----
+    Work and every traffic but the weights are linear in the batch, so this is where the arithmetic's spare bytes per
+    sequence, β·W/π less its own traffic, have paid for the weights.
     """
-    table, where = bound.table, np.asarray(context)
-    one = np.asarray(1.0)
-    cores = table.cores.decode(one, where)
-    states = table.states.decode(one)
-    matmul = table.matmuls.flow(one, one)
-    norms = np.array([n != "embedding" for n in table.passes.names], dtype=np.float64)
-    passes = table.passes.flow(one)
-    half = float(bound.half_peak)
-    compute = (table.matmuls.count * matmul.work / bound.matmul_peak).sum() + (
-        (table.cores.count * cores.work).sum() + (table.states.count * states.work).sum()
-        + (table.passes.count * norms * passes.work).sum()) / half
-    moved = ((table.matmuls.count * matmul.activations).sum() + (table.cores.count * cores.traffic).sum()
-             + (table.states.count * states.traffic).sum() + (table.passes.count * norms * passes.traffic).sum())
-    beta, spread = float(bound.bandwidth), table.layout.data * table.layout.pipeline
-    if not table.mixtures.names:
-        slope = compute - moved / beta
-        weights = float(weight_traffic(bound, one)) / beta
-        return float(weights / slope * spread) if slope > 0 and weights / slope < _LARGEST_BATCH else None
-
-    def margin(batch: Array) -> Array:
-        flow = table.mixtures.flow(table.expert_group_tokens(batch))
-        shape = (-1,) + (1,) * batch.ndim
-        count = table.mixtures.count.reshape(shape)
-        work = (count * flow.work / bound.mixture_peak.reshape(shape)).sum(axis=0)
-        act = (count * flow.activations).sum(axis=0)
-        return np.asarray(compute * batch + work - (moved * batch + act + weight_traffic(bound, batch)) / beta)
-
-    local = _first_root(margin)
-    return None if local is None else local * spread
-
-
-def _first_root(margin: Callable[[Array], Array]) -> float | None:
-    """Least batch above which a margin that starts negative stays non-negative."""
-    probe = np.geomspace(1e-3, _LARGEST_BATCH, 97)
-    values = margin(probe)
-    above = np.flatnonzero(values >= 0)
-    if above.size == 0:
-        return None
-    first = int(above[0])
-    if first == 0:
-        return float(probe[0])
-    low, high = float(probe[first - 1]), float(probe[first])
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        if float(margin(np.asarray(middle))) >= 0:
-            high = middle
-        else:
-            low = middle
-    return high
+    table, one = bound.table, np.asarray(1.0)
+    parts, _ = decode_parts(bound, one, np.asarray(context))
+    spare = 0.0
+    for part in parts:
+        if part.flow is None:
+            continue
+        kept = np.array([name != "embedding" for name in part.names], dtype=np.float64) * part.count
+        moved = part.flow.cache + part.flow.activations
+        spare += float(np.dot(kept, bound.bandwidth * part.flow.work / part.peak - moved))
+    local = weight_traffic(bound).meets(spare)
+    return None if local is None else local * table.layout.data * table.layout.pipeline

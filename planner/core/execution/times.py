@@ -10,7 +10,7 @@ from planner.core.hardware.efficiency.attention import decode_attention_time, pr
 from planner.core.hardware.efficiency.collective import all_reduce_time, gather_time
 from planner.core.hardware.efficiency.gemm import gemm_time
 from planner.core.hardware.efficiency.linear import recurrent_decode_time, recurrent_prompt_time
-from planner.core.hardware.efficiency.moe import moe_stream_bytes, moe_time
+from planner.core.hardware.efficiency.moe import moe_stream_bytes, moe_time, touched_share
 from planner.core.hardware.efficiency.pointwise import pointwise_time
 from planner.core.operators.flow import Flow, rows
 from planner.core.quantities.arrays import Array
@@ -45,17 +45,20 @@ def mixture_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     spread = rows(mix.groups, tokens) > 1
     local = rows(mix.experts / mix.groups, tokens)
     distinct = mix.distinct(tokens)
-    busiest = np.where(spread, np.minimum(distinct * (1 + over.expert_imbalance), local), distinct)
-    share = busiest / distinct
+    imbalance = np.where(spread, 1 + over.expert_imbalance, 1.0)
+    touched = touched_share(over.routing_concentration, experts=rows(mix.experts, tokens), tokens=tokens,
+                            experts_per_token=rows(mix.experts_per_token, tokens),
+                            uniform=distinct * rows(mix.groups, tokens))
+    busiest = np.minimum(distinct * touched * imbalance, local)
     pairs = mix.pairs(tokens)
     hidden = rows(mix.hidden, tokens)
     stream = moe_stream_bytes(tokens=tokens, pairs=pairs, hidden=hidden, inner=rows(mix.intermediate, tokens),
                               activation_bytes=rows(mix.activation_bytes, tokens))
     gathered = np.where(spread, 4.0 * rows(mix.experts_per_token, tokens) * tokens * hidden, 0.0)
-    time = moe_time(widen(bound.curves.moe, tokens), work=flow.work * share, weight_traffic=flow.weights * share,
-                    stream_traffic=stream, distinct=busiest, local_experts=local, peak=peak, bandwidth=beta,
+    time = moe_time(widen(bound.curves.moe, tokens), work=flow.work * imbalance,
+                    weight_traffic=flow.weights * (busiest / distinct), stream_traffic=stream, distinct=busiest, local_experts=local, peak=peak, bandwidth=beta,
                     gathered_traffic=gathered, floor_scale=over.floor_scale)
-    return np.maximum(over.moe_scale * time, time_overlapped(flow.work, flow.traffic, peak, beta))
+    return over.per_mixture + np.maximum(over.moe_scale * time, time_overlapped(flow.work, flow.traffic, peak, beta))
 
 
 def decode_core_time(bound: BoundTable, flow: Flow, batch: Array, context: Array) -> Array:

@@ -58,6 +58,11 @@ class PlanService:
             chip_key=self._identity(chip, question.sku, question.workspace), chip=chip.value, profile=profile)
         return resolved, deployment, [*model.warnings, *chip.warnings]
 
+    def profile_of(self, chip: Chip, engine: str, calibration: str = AUTO, workspace: str = "default",
+                   ) -> EfficiencyProfile | None:
+        """The efficiency profile of a chip under an engine; None for datasheet ceilings."""
+        return self._profiles.of(chip, engine, calibration, workspace)
+
     def _found(self, kind: Any, subject: Subject, workspace: str) -> Found[Any]:  # noqa: ANN401 - "model" or "sku"
         if isinstance(subject, str):
             return self._catalog.find(kind, subject, workspace)
