@@ -24,6 +24,8 @@ _SINGLE = frozenset({"all_reduce", "gather"})
 _TIMES = frozenset(p.name for form in FORMS.values() for p in form.parameters if p.high < 1e-2)  # [s] all floors are
 # A curve whose shapes it was not fitted on come out this wrong describes its rows, not the chip: it is reported only.
 _USABLE = 0.35
+# Isolated kernels repeat on the same operands, part of which stays in the last-level cache; serving reads them cold.
+_COLD = 0.95
 
 ProfileTable = dict[str, dict[str, float]]
 Profiles = dict[tuple[str, str], ProfileTable]
@@ -85,10 +87,19 @@ def _per_sku(fits: Sequence[CurveFit]) -> Profiles:
             where = (fit.table.chip, fit.table.engine, f"{profile_key(fit.table)}|{_half(fit)}")
             if where not in chosen or _preferred(fit, chosen[where]):
                 chosen[where] = fit
+    _shared_kernels(chosen)
     skus: Profiles = {}
     for (sku, engine, key), fit in chosen.items():
         skus.setdefault((sku, engine), {}).setdefault(key.split("|")[0], {}).update(_values(fit))
     return skus
+
+
+def _shared_kernels(chosen: dict[tuple[str, str, str], CurveFit]) -> None:
+    """TensorRT-LLM serves Blackwell mixtures with its trtllm-gen kernels, which FlashInfer ships and others timed."""
+    for sku, engine, key in list(chosen):
+        peer = chosen.get((sku, "vllm", key))
+        if engine == "trtllm" and peer is not None and peer.table.kernel.startswith("fi_trtllm"):
+            chosen[sku, engine, key] = peer
 
 
 def _half(fit: CurveFit) -> str:
@@ -128,6 +139,8 @@ def _values(fit: CurveFit) -> dict[str, float]:
     values = {k: v for k, v in fit.values.items() if not k.startswith("block_")}
     if fit.table.operator == "mla_block":
         values.pop("launch")  # the block's floor is that of its projections too
+    if fit.table.operator not in {"prompt", "mla_prompt"} and "memory" in values:
+        values["memory"] *= _COLD
     return {f"{k}_s" if k in _TIMES else k: v for k, v in values.items()}
 
 

@@ -66,6 +66,48 @@ def moe_stream_bytes(*, tokens: Numeric, pairs: Numeric, hidden: Numeric, inner:
     return np.asarray(np.multiply(pairs, per_pair) + _STREAM * np.multiply(tokens, hidden))
 
 
+def touched_share(concentration: float, *, experts: Numeric, experts_per_token: Numeric, tokens: Numeric,
+                  uniform: Numeric) -> Array:
+    r"""Experts a batch touches over those it would under even routing, when some experts are more popular.
+
+    .. math:: D = E\,(1 - (1 + nk/(aE))^{-a})
+
+    Popularity follows a gamma law of shape a over experts, so the tokens of an expert are negative-binomial.
+
+    Parameters
+    ----------
+    concentration : float
+        a, shape of the popularity law; inf is even routing [1].
+    experts : float or ndarray
+        E of the layer [1].
+    experts_per_token : float or ndarray
+        k [1].
+    tokens : float or ndarray
+        n, tokens of the whole expert group [token].
+    uniform : float or ndarray
+        Expected distinct experts under even routing, over the whole group [1].
+
+    Returns
+    -------
+    ndarray
+        Share in (0, 1].
+
+    Notes
+    -----
+    One token still touches k experts. An estimate: real popularity differs by layer and prompt.
+
+    References
+    ----------
+    Fisher, Corbet and Williams, J. Anim. Ecol. 12(1) 1943, doi 10.2307/1411 (species seen in a sample).
+    """
+    if np.isinf(concentration):
+        return np.ones(np.broadcast_shapes(np.shape(experts), np.shape(tokens)))
+    seen = np.multiply(tokens, experts_per_token) / (concentration * np.asarray(experts))
+    skewed = -np.multiply(experts, np.expm1(-concentration * np.log1p(seen)))
+    least = np.multiply(experts_per_token, np.minimum(tokens, 1.0))
+    return np.asarray(np.minimum(np.maximum(skewed, least) / uniform, 1.0))
+
+
 def moe_time(curve: MoeCurve, *, work: Numeric, weight_traffic: Numeric, stream_traffic: Numeric, distinct: Numeric,
              local_experts: Numeric, peak: Numeric, bandwidth: Numeric, gathered_traffic: Numeric = 0.0,
              floor_scale: Numeric = 1.0) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,10 @@ class StepOverhead:
     """In-situ collective time over the isolated kernel's, at least 1."""
     expert_imbalance: float = 0.0
     """Extra of the busiest expert-parallel rank over the mean, 0–1."""
+    routing_concentration: float = inf
+    """Shape of the experts' popularity law; inf is even routing [1]."""
+    per_mixture: float = 0.0
+    """Router, top-k and combine kernels of one mixture-of-experts layer beside the fused experts [s]."""
     moe_scale: float = 1.0
     """In-situ expert block over the isolated kernel's, at least what physics allows."""
     graph_batch: float = 512.0
@@ -43,11 +48,17 @@ class ServingTerms:
     """How requests meet steps in one engine."""
 
     wave: float
-    """f1: share of the other requests' prompt time that a request waits for, closed loop."""
+    """f: share of the other requests' prompt time that a request waits for, lengths varying, 0–1."""
     ingest: float
-    """tb: tokenise, transport and first scheduling of a request [s]."""
-    hidden_prefill: float
-    """psi: share of the prompt's extra step time that running sequences do not feel, 0–1."""
+    """t_b: tokenise, transport and first scheduling of a request [s]."""
+    wave_fixed: float
+    """f where all requests have the same lengths."""
+    cohort: float
+    """g: prompts of the request's own cohort it waits for, lengths varying [1]."""
+    cohort_fixed: float
+    """g where all requests have the same lengths [1]."""
+    ingest_fixed: float
+    """t_b of the runs with equal lengths [s]."""
     length_scale: float = 1.0
     """Measured over nominal lengths where a benchmark randomises them."""
     chunk_tokens: float = 8192.0

@@ -1,0 +1,1 @@
+"""Predictions against measured runs: read, gate, predict, score, learn from a few own rows."""
