@@ -70,6 +70,8 @@ class PagedPool:
     """Bytes of one block over the layers of a group [byte]."""
     padded_layers: int
     """Layers counted after padding [1]."""
+    state_blocks: int = 1
+    """Blocks of state a sequence holds in each group of recurrent layers [1]."""
     batched_tokens: float
     """Tokens of the largest step, which a window keeps beside itself [token]."""
 
@@ -89,7 +91,7 @@ class PagedPool:
         total: Number = 0.0
         for g in self.groups:
             if g.kind == STATE:
-                total = total + g.copies
+                total = total + float(g.copies * self.state_blocks)
             elif g.kind == WINDOW:
                 kept = num.minimum(g.window - 1.0 + self.batched_tokens, tokens)
                 total = total + g.copies * (num.ceil(kept / g.block_tokens) + 1.0)
@@ -192,8 +194,10 @@ class PagedPool:
         float or ndarray
             Whole tokens, zero where not even one fits.
         """
-        low, high = 0.0 * pool, 0.0 * pool + _UNLIMITED
         total = self.pool_blocks(pool)
+        if len(self.groups) == 1 and self.groups[0].kind == FULL:
+            return total * self.groups[0].block_tokens
+        low, high = 0.0 * pool, 0.0 * pool + _UNLIMITED
         for _ in range(42):  # 2**40 tokens halved until single tokens remain
             middle = num.floor((low + high) / 2)
             inside = self.blocks(middle) <= total
@@ -201,7 +205,8 @@ class PagedPool:
         return num.where(self.blocks(low) <= total, low, 0.0 * low)
 
 
-def paged_pool(needs: tuple[tuple[int, LayerNeed], ...], *, block_tokens: int, batched_tokens: float) -> PagedPool:
+def paged_pool(needs: tuple[tuple[int, LayerNeed], ...], *, block_tokens: int, batched_tokens: float,
+               state_blocks: int = 1) -> PagedPool:
     """The pool's cut for layers on one rank.
 
     Parameters
@@ -212,6 +217,8 @@ def paged_pool(needs: tuple[tuple[int, LayerNeed], ...], *, block_tokens: int, b
         Tokens of a block before padding [token].
     batched_tokens : float
         Tokens of the largest step [token].
+    state_blocks : int
+        Blocks of state a sequence holds in each group of recurrent layers [1].
 
     Returns
     -------
@@ -236,7 +243,7 @@ def paged_pool(needs: tuple[tuple[int, LayerNeed], ...], *, block_tokens: int, b
     groups = tuple(Group(kind=kind, window=window, copies=ceil(count / size),
                          block_tokens=1.0 if kind == STATE else _tokens(page, size_of, block_tokens))
                    for (kind, window), (count, size_of) in sorted(merged.items()))
-    return PagedPool(groups=groups, block_bytes=page * size, batched_tokens=batched_tokens,
+    return PagedPool(groups=groups, block_bytes=page * size, batched_tokens=batched_tokens, state_blocks=state_blocks,
                      padded_layers=size * sum(g.copies for g in groups))
 
 

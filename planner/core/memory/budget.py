@@ -48,6 +48,11 @@ CONTEXT_STATIC = 0.5 * GIB
 WORKSPACE_FREE = 1.5 * GIB
 """Context, execution contexts and buffers that TensorRT-LLM holds beside weights before it reads what is free; from one
 log of 3.3 and one of 1.1 GiB, so wide [byte]."""
+STATE_SHARE = 0.9
+"""SGLang's mamba_full_memory_ratio: recurrent states get this much of the pool for every unit that tokens get."""
+SCORE_BYTES = 4.0
+"""fp32 score of every token of a step against every position in the indexer of sparse attention: 6.2 GiB at 8,192
+tokens and 202,752 positions, as six GLM-5.1 logs need [byte]."""
 WHOLE_PROMPT = 32768.0
 """Longest prompt the V0 engine profiles whole; longer ones are chunked by 512 [token] (vLLM issue 10517)."""
 CHUNK_V0 = 512.0
@@ -63,6 +68,8 @@ class Reservation:
     """Communicators, context, allocator and graphs inside the budget [byte]."""
     budget: str = "requested"
     """As in :class:`~planner.core.memory.era.Era`."""
+    token_share: float = 1.0
+    """Share of the pool that tokens get where recurrent states have a pool of their own."""
 
     def usable(self, capacity: Numeric, utilization: Numeric, weights: Numeric) -> Number:
         """What the engine may use for weights, reserves and cache.
@@ -117,7 +124,8 @@ def reservation(era: Era, layout: Layout, *, model: Model | ModelCard, family: s
         Estimates: within 0.2 GiB on most logs they were fitted to, 0.8 at worst.
     """
     if era.budget == "static":
-        return Reservation(activation_bytes=0.0, other_bytes=0.0, budget=era.budget)
+        share = 1.0 / (1.0 + STATE_SHARE) if _has_states(model) else 1.0
+        return Reservation(activation_bytes=0.0, other_bytes=0.0, budget=era.budget, token_share=share)
     if era.budget == "free":
         peak = _token_peak(model, layout, batched_tokens)
         return Reservation(activation_bytes=peak, other_bytes=WORKSPACE_FREE, budget=era.budget)
@@ -162,7 +170,8 @@ def _activation(era: Era, layout: Layout, model: Model | ModelCard, sequences: N
         return flow
     hidden = 0.0 if isinstance(model, ModelCard) else float(model.hidden)
     logits = era.logits_bytes * sequences * model.vocabulary + HIDDEN_COPIES * tokens * hidden + ACTIVATION_EXTRA
-    return num.maximum(num.maximum(logits, flow), ACTIVATION_MINIMUM) + _workspace(model, layout, tokens)
+    held = _workspace(model, layout, tokens) + _scores(model, tokens, longest)
+    return num.maximum(num.maximum(logits, flow), ACTIVATION_MINIMUM) + held
 
 
 def _token_peak(model: Model | ModelCard, layout: Layout, tokens: Numeric) -> Number:
@@ -182,6 +191,20 @@ def _workspace(model: Model | ModelCard, layout: Layout, tokens: Numeric) -> Num
         pairs = tokens * mixture.experts_per_token
         largest = num.maximum(largest, pairs * (inner + mixture.expert.matrices()[0].inputs) * 2.0)
     return largest
+
+
+def _scores(model: Model | ModelCard, tokens: Numeric, longest: Numeric | None) -> Number:
+    """The indexer's scores in models whose sparse attention ranks every position."""
+    if isinstance(model, ModelCard) or not any(core.kind == "index" for _, layer in model.layers
+                                               if layer.mixer is not None for core in layer.mixer.cores()):
+        return 0.0
+    positions = longest if longest is not None else float(model.context_trained or 0)
+    return SCORE_BYTES * tokens * positions
+
+
+def _has_states(model: Model | ModelCard) -> bool:
+    return not isinstance(model, ModelCard) and any(layer.mixer is not None and layer.mixer.state() is not None
+                                                    for _, layer in model.layers)
 
 
 def _mixtures(model: Model | ModelCard) -> list[MixtureOfExperts]:

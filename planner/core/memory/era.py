@@ -33,6 +33,8 @@ class Era:
     """Profiles a whole prompt of the longest length, up to 32,768 tokens, beyond which it chunks."""
     prints_groups: bool = False
     """Prints blocks over groups times block tokens as its capacity."""
+    state_blocks: int = 1
+    """Blocks of recurrent state a sequence holds: two where prefixes are cached at block ends."""
     shares_memory: bool = True
     """Tensor-parallel groups use symmetric memory for their all-reduce."""
 
@@ -43,9 +45,9 @@ _EARLY = Era(engine="vllm", budget="requested", logits_bytes=0.0, graphs_inside=
              shares_memory=False)
 _MIDDLE = Era(engine="vllm", budget="requested", logits_bytes=37.0, graphs_inside=False, prints_groups=True)
 _LATE = Era(engine="vllm", budget="requested", logits_bytes=14.2, graphs_inside=False, prints_groups=True)
-_NOW = Era(engine="vllm", budget="requested", logits_bytes=14.2, graphs_inside=True)
+_NOW = Era(engine="vllm", budget="requested", logits_bytes=14.2, graphs_inside=True, state_blocks=2)
 _OTHERS = {
-    "generic": Era(engine="generic", budget="requested", logits_bytes=14.2, graphs_inside=True),
+    "generic": Era(engine="generic", budget="requested", logits_bytes=14.2, graphs_inside=True, state_blocks=2),
     "sglang": Era(engine="sglang", budget="static", logits_bytes=0.0, graphs_inside=False),
     "trtllm": Era(engine="trtllm", budget="free", logits_bytes=0.0, graphs_inside=True),
 }
@@ -78,7 +80,7 @@ def era_of(engine: str, version: str | None = None) -> Era:
     if engine != "vllm":
         raise UnsupportedFormat(f"Engine {engine!r} is not known.", hint="Known: " + ", ".join(ENGINES))
     text = (version or "").lower()
-    found = re.search(r"(?<![\d.])0\.(\d+)(?![\dx]*\.?dev)", text)
+    found = re.search(r"(?<![\d.])0\.(\d+)(?!\d|x|\.dev)", text)
     if "v0" in text:
         return _V0
     if found is None:

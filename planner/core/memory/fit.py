@@ -90,7 +90,7 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
         With the shortfall in bytes when it does not fit.
     """
     usable = reserved.usable(capacity, utilization, weights)
-    free = usable - weights - reserved.activation_bytes - reserved.other_bytes
+    free = (usable - weights - reserved.activation_bytes - reserved.other_bytes) * reserved.token_share
     wanted = request_tokens if longest is None else num.maximum(request_tokens, longest)
     cut = footprint if paged is None else paged
     need = cut.bytes_per_sequence(wanted)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from planner.core.architecture.model import Model, ModelCard, WeightScheme
 from planner.core.architecture.parts import Module
 from planner.core.operators.table import OperatorTable
+from planner.core.parallelism import Layout
 from planner.core.precision import weight_format
 
+_DRAFTS = frozenset({"mtp", "draft"})
 _ENCODERS = frozenset({"vision", "audio", "projector"})
 _VECTOR_BYTES = 2.0  # [byte] norms and other vectors stay 16 bit
 
@@ -58,6 +60,27 @@ def tower_bytes(model: Model) -> float:
         [byte]; draft modules are loaded only where speculation is asked for and do not count.
     """
     return sum(t.parameters for t in model.towers if t.kind in _ENCODERS) * _VECTOR_BYTES
+
+
+def draft_bytes_on_rank(model: Model, scheme: WeightScheme, layout: Layout) -> float:
+    """Bytes of draft modules (multi-token prediction) on one rank, where speculation loads them.
+
+    Parameters
+    ----------
+    model : Model
+        The architecture.
+    scheme : WeightScheme
+        Format of every module.
+    layout : Layout
+        Tensor parallelism spreads them.
+
+    Returns
+    -------
+    float
+        [byte] in the format of the blocks.
+    """
+    fmt = weight_format(scheme.default).bytes_per_element
+    return sum(t.parameters for t in model.towers if t.kind in _DRAFTS) * fmt / layout.tensor
 
 
 def embedding_bytes_on_rank(table: OperatorTable, model: Model, scheme: WeightScheme) -> float:

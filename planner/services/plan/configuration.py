@@ -126,7 +126,8 @@ class Configuration:
         """How the engine cuts the KV pool into blocks; None where it keeps a pool for each kind of layer."""
         if self.paged is None or (deployment.engine not in HYBRID_ENGINES and len(self.paged.groups) > 1):
             return None
-        return replace(self.paged, batched_tokens=deployment.max_num_batched_tokens)
+        era = era_of(deployment.engine, deployment.engine_version)
+        return replace(self.paged, batched_tokens=deployment.max_num_batched_tokens, state_blocks=era.state_blocks)
 
     def reserved(self, deployment: Deployment) -> Reservation:
         """What the engine keeps beside weights and cache."""
