@@ -29,6 +29,8 @@ def significant(value: float, digits: int = 3) -> str:
         return "0" if value == 0 else str(value)
     places = digits - 1 - floor(log10(abs(value)))
     rounded = round(value, places)
+    if abs(rounded) >= 10.0 ** (digits - places):  # rounding carried into another digit: 0.9999 is 1.00
+        places -= 1
     return f"{rounded:,.{max(places, 0)}f}"
 
 
