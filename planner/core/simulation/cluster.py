@@ -86,7 +86,7 @@ def run_by_load(pool: Pool, jobs: Iterator[Job], recorder: Recorder, progress: P
     version = [math.inf] * len(replicas)
     for count, job in enumerate(jobs):
         now = job.ready
-        while bounds and bounds[0][0] < now:
+        while bounds and bounds[0][0] < now and not recorder.done:
             bound, index = heapq.heappop(bounds)
             if bound != version[index]:
                 continue

@@ -146,7 +146,7 @@ class Replica:
     def bound(self) -> float:
         """No request of this replica finishes before this moment [s]."""
         if self.inbox:
-            return self.clock
+            return max(self.clock, self.inbox[0].ready)
         soonest = math.inf
         for rank in self.ranks:
             if rank.waiting or rank.prefilling:
