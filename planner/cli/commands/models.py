@@ -87,8 +87,8 @@ def show_model(model: Annotated[str, typer.Argument(help="Id, repository name or
 
 
 @app.command("import", epilog="Example: planner models import config.json")
-def import_model(path: Annotated[Path, typer.Argument(help=(
-                     "A config.json, a model.safetensors.index.json, a .safetensors file or folder, or a .gguf file."))],
+def import_model(path: Annotated[Path, typer.Argument(
+                     help="A config.json, a safetensors index, file or folder, or a .gguf file.")],
                  as_json: _JSON = False) -> None:
     """Read a model's own files: what they count to, or the exact bytes of its weights."""
     answer = _read(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.catalog.importers.huggingface.blocks import Draft, Shape, gated, plain, runs, shape, windows
@@ -105,7 +106,17 @@ TRAITS = {
 }
 
 
+# Fields whose other values would be another architecture.
+_FIXED: Mapping[str, Mapping[str, tuple[object, ...]]] = {
+    "cohere2": {"use_parallel_block": (True,), "use_gated_activation": (True,), "use_embedding_sharing": (True,)},
+    "starcoder2": {"mlp_type": ("default",), "norm_type": ("layer_norm",)},
+    "apertus": {"qk_norm": (True,), "post_norm": (False,)},
+}
+
+
 def read(f: Fields, model_type: str) -> Draft:
     """Any family of the table."""
     f.understood("no_rope_layers", "sliding_window")
+    for name, allowed in _FIXED.get(model_type, {}).items():
+        f.must_be(name, *allowed)
     return decoder(f, TRAITS[model_type])

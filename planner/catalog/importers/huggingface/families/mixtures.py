@@ -158,10 +158,12 @@ def llama4(f: Fields, model_type: str) -> Draft:
     s = shape(f, tied=False)
     step = f.whole("interleave_moe_layer_step", default=1)
     listed = f.items("moe_layers")
-    sparse_layers = set(listed) if listed is not None else {i for i in range(s.layers) if (i + 1) % step == 0}
+    sparse_layers = set(listed) if listed is not None else {
+        i for i in range(s.layers) if step and (i + 1) % step == 0}
     width = f.whole("intermediate_size")
-    sparse = mixture(s.hidden, experts_of(f), chosen_of(f), width, shared=width)
     dense = gated(s.hidden, f.whole("intermediate_size_mlp", default=width))
+    sparse = mixture(s.hidden, experts_of(f), chosen_of(f), width, shared=width) if sparse_layers else dense
+    f.understood("num_local_experts", "num_experts_per_tok")
     bias, chunk = f.flag("attention_bias"), bounded(f.optional("attention_chunk_size"), s.context)
     f.understood("use_qk_norm")
     made: dict[tuple[bool, bool], Layer] = {}

@@ -107,6 +107,7 @@ def _mamba2_of(f: Fields, hidden: int, *, bias: str = "mamba_proj_bias") -> Mamb
 
 def granite_hybrid(f: Fields, model_type: str) -> Draft:
     """Granite 4 and Bamba: Mamba-2 and attention layers, each with a shared MLP and, in Granite, experts."""
+    f.must_be("normalization_function", "rmsnorm")
     s = shape(f, tied=model_type == "granitemoehybrid")
     kinds = f.per_layer(s.layers, "layer_types", "layers_block_type")
     if kinds is None:
