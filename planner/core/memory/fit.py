@@ -40,9 +40,15 @@ class MemoryFit:
     """Of the whole replica, replicas of heads counted once per rank that stores them [byte]."""
     kv_capacity_tokens: Number
     max_concurrency: Number
-    max_context_tokens: Number
     wanted_tokens: Number
     """Length of the longest wanted request [token]."""
+    cut: CacheFootprint | PagedPool
+    """How a sequence fills the pool."""
+
+    @property
+    def max_context_tokens(self) -> Number:
+        """The longest sequence the pool holds, worked out when asked for [token]."""
+        return num.minimum(self.cut.longest(self.kv_pool_bytes), _UNLIMITED)
 
     @property
     def reason(self) -> str:
@@ -108,5 +114,4 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
         other_bytes=reserved.other_bytes, kv_pool_bytes=pool,
         kv_bytes_per_token=footprint.bytes_per_token * layout.tensor * layout.pipeline,
         kv_capacity_tokens=num.floor(tokens), max_concurrency=num.floor(sequences),
-        max_context_tokens=num.minimum(cut.longest(pool), _UNLIMITED),
-        wanted_tokens=wanted)
+        wanted_tokens=wanted, cut=cut)

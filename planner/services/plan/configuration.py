@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any, TypeVar
 
@@ -103,6 +103,8 @@ class Configuration:
     policy: SchedulerPolicy
     parameters: float
     """All parameters of the language model [1]."""
+    memo: Memo = field(default_factory=lambda: Memo(64), compare=False)
+    """Reservations and block cuts already worked out."""
 
     def step_table(self, context: Array) -> StepTable:
         """The step table with attention floors at these contexts, for a grid."""
@@ -124,13 +126,27 @@ class Configuration:
 
     def cut(self, deployment: Deployment) -> PagedPool | None:
         """How the engine cuts the KV pool into blocks; None where it keeps a pool for each kind of layer."""
+        return self._kept("cut", deployment, self._cut)
+
+    def reserved(self, deployment: Deployment) -> Reservation:
+        """What the engine keeps beside weights and cache."""
+        return self._kept("reserved", deployment, self._reserved)
+
+    def _kept(self, what: str, deployment: Deployment, make: Callable[[Deployment], T]) -> T:
+        """Remembered by what a deployment changes of it; arrays of a sweep are not remembered."""
+        key = (what, deployment.engine, deployment.engine_version, deployment.max_num_seqs,
+               deployment.max_num_batched_tokens, deployment.max_model_len)
+        if any(isinstance(part, np.ndarray) for part in key):
+            return make(deployment)
+        return self.memo.get(key, lambda: make(deployment))
+
+    def _cut(self, deployment: Deployment) -> PagedPool | None:
         if self.paged is None or (deployment.engine not in HYBRID_ENGINES and len(self.paged.groups) > 1):
             return None
         era = era_of(deployment.engine, deployment.engine_version)
         return replace(self.paged, batched_tokens=deployment.max_num_batched_tokens, state_blocks=era.state_blocks)
 
-    def reserved(self, deployment: Deployment) -> Reservation:
-        """What the engine keeps beside weights and cache."""
+    def _reserved(self, deployment: Deployment) -> Reservation:
         return reservation(
             era_of(self.engine, deployment.engine_version), self.layout, model=self.resolved.model,
             family=self.resolved.chip.architecture, max_num_seqs=deployment.max_num_seqs,
