@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from planner.services.labs import LabService
     from planner.services.parse import Grammar
     from planner.services.plan.answer import PlanService
+    from planner.services.questions.answering import Answering
     from planner.services.supervision import Supervisor
     from planner.services.sweep.service import SweepService
     from planner.services.worker import Handler
@@ -69,6 +70,18 @@ class Planner:
         from planner.services.parse import Grammar  # noqa: PLC0415 - as above
 
         return Grammar(built_in_vocabulary())
+
+    @cached_property
+    def answering(self) -> Answering:
+        """Return the replies to questions in plain words."""
+        from planner.catalog.list_prices import CatalogPrices  # noqa: PLC0415 - read when first needed
+        from planner.services.questions.answering import Answering  # noqa: PLC0415 - numpy takes 0.1 s to import
+        from planner.services.questions.sizing import PlanSizes, Sizing  # noqa: PLC0415 - as above
+        from planner.services.questions.solver import Solver  # noqa: PLC0415 - as above
+
+        vocabulary, prices = self.grammar.vocabulary, CatalogPrices()
+        solver = Solver(self.plans, self.catalog, prices)
+        return Answering(solver, Sizing(PlanSizes(solver, vocabulary), vocabulary, prices), vocabulary)
 
     @cached_property
     def labs(self) -> LabService:

@@ -1,0 +1,1 @@
+"""Questions that were understood become requests, and their answers become sentences and figures."""

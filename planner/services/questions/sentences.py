@@ -1,0 +1,172 @@
+"""Verdicts in words, by intent; the numbers are the plan's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.core.fleet.break_even import api_usd, break_even_share, monthly_usd
+from planner.core.quantities.format import binary_bytes, seconds, significant
+from planner.services.questions.figures import dollars, rate
+from planner.services.questions.reply import Outcome
+
+BOUND = {"memory": "Memory-bound", "compute": "Compute-bound", "communication": "Communication-bound",
+         "overhead": "Overhead-bound"}
+
+
+def lead_of(outcome: Outcome) -> str:
+    """What was planned, in one sentence."""
+    answer, layout = outcome.answer, outcome.layout
+    if answer is None or layout is None:
+        return ""
+    deployment = answer["deployment"]
+    parts = [f"{size}{deployment[key]}" for size, key in (
+        ("TP", "tensor_parallel"), ("PP", "pipeline_parallel"), ("DP", "data_parallel")) if deployment[key] > 1]
+    copies = f"{layout.replicas} replicas, each " if layout.replicas > 1 else ""
+    shape = f" ({'·'.join(parts)})" if parts else ""
+    return (f"{answer['model']}, weights {deployment['weights']}, KV {deployment['kv_cache']}, on {copies}"
+            f"{deployment['gpus']} × {answer['sku']}{shape}, {deployment['engine']}.")
+
+
+def verdict_of(outcome: Outcome, intent: str, parse: Mapping[str, Any]) -> str:
+    """The answer's first sentence."""
+    answer = outcome.answer
+    if answer is None:
+        return outcome.refusal or "This cannot be planned."
+    if not answer["fit"]["fits"]:
+        return f"Does not fit: short by {binary_bytes(answer['fit']['shortfall_bytes'])} per GPU."
+    return _VERDICTS.get(intent, _plan)(answer, parse)
+
+
+def _plan(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+    del parse
+    serving = answer["serving"]
+    if serving["saturated"]:
+        return (f"Fits, but cannot keep up with this load: it sustains "
+                f"{significant(serving['max_request_rate'])} requests/s.")
+    speed = f"{rate(answer['decode']['tokens_per_s_per_user'])} per user"
+    if serving["meets_slo"] is not None:
+        return f"Fits and {'meets' if serving['meets_slo'] else 'misses'} the target: {speed}."
+    return f"Fits: {speed}, {rate(serving['output_tokens_per_s'])} in all."
+
+
+def _fits(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+    fit = answer["fit"]
+    room = f"room for {fit['max_concurrency']:,.0f} requests"
+    load = parse.get("concurrency")
+    if isinstance(load, int | float) and answer["serving"] is not None and fit["max_concurrency"] < answer["serving"][
+            "concurrency"]:
+        return f"The model fits, but there is only {room} at once: the others wait."
+    return f"Yes, it fits: {room}, and up to {fit['max_context_tokens']:,.0f} tokens of context."
+
+
+def _batch(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+    del parse
+    decode, fit = answer["decode"], answer["fit"]
+    crossover = decode["batch_crossover"]
+    meets = "" if crossover is None else f" KV traffic passes the weights at {significant(crossover)}."
+    return (f"Memory holds {fit['max_concurrency']:,.0f} at once; weights stop limiting at B* = "
+            f"{significant(decode['batch_critical'])}.{meets}")
+
+
+def _cost(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+    cost = answer["cost"]
+    if cost is None or cost["usd_per_million_output_tokens"] is None:
+        return "No price is known for this SKU; say one, such as “at 2.50/h”."
+    text = (f"{dollars(cost['usd_per_million_output_tokens'])} per million output tokens "
+            f"({dollars(cost['usd_per_million_tokens'])} over all tokens) at this load")
+    api = (parse.get("api_price") or {}).get("usd_per_million_tokens")
+    if api is None:
+        return text + "."
+    share = break_even_share(cost["usd_per_million_tokens"], api)
+    side = (f"break-even with the API's {dollars(api)} at {share:.0%} of this load" if share <= 1
+            else f"the API at {dollars(api)} is cheaper at any load")
+    return f"{text}; {side}."
+
+
+def _why(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+    del parse
+    decode = answer["decode"]
+    share = decode["kv_fraction"]
+    what = f"{share:.0%} of each step's traffic is KV cache, {1 - share:.0%} weights"
+    return f"{BOUND[decode['bound']]}: {what}."
+
+
+_VERDICTS = {"fits": _fits, "batch": _batch, "cost": _cost, "why": _why}
+
+
+def limit_of(answer: Mapping[str, Any]) -> str:
+    """What limits, from the plan's explanation."""
+    sentences = [s for s in str(answer["explanation"]).split(". ") if s.startswith("Decoding ")]
+    return sentences[0].rstrip(".") + "." if sentences else ""
+
+
+def lever_of(answer: Mapping[str, Any]) -> str:
+    """The best lever that is a setting."""
+    for lever in answer["levers"]:
+        effect = lever["effect"]
+        if lever["helps"] and "Not a setting" not in lever["note"] and effect["ratio"] is not None:
+            return f"{lever['change']}: {effect['ratio']:.2f}× {_METRICS.get(effect['metric'], effect['metric'])}"
+    return ""
+
+
+_METRICS = {"decode.tokens_per_s_per_gpu": "the tokens/s per GPU", "fit.max_concurrency": "the requests at once"}
+
+
+def bill_lines(outcome: Outcome, parse: Mapping[str, Any]) -> tuple[str, ...]:
+    """A month owned against the same tokens from an API, when the tokens of a month were said."""
+    answer, tokens = outcome.answer, parse.get("tokens_per_month")
+    if answer is None or answer["cost"] is None or tokens is None or outcome.layout is None:
+        return ()
+    owned = monthly_usd(answer["cost"]["usd_per_hour"] * outcome.layout.replicas)
+    lines = [f"Kept for a month: {dollars(owned)}, whatever the load."]
+    api = (parse.get("api_price") or {}).get("usd_per_million_tokens")
+    if api is not None:
+        lines.append(f"{tokens:,.0f} tokens a month from the API: {dollars(api_usd(tokens, api))}.")
+    return tuple(lines)
+
+
+def comparison(outcomes: Sequence[Outcome]) -> tuple[str, tuple[str, ...]]:
+    """Which option wins, and a line for each."""
+    lines = tuple(_line(o) for o in outcomes)
+    able = [o for o in outcomes if o.answer is not None and o.answer["fit"]["fits"] and o.answer["serving"] is not None]
+    if not able:
+        return "None of these fits.", lines
+    if len(able) == 1:
+        return f"Only {able[0].option.label} fits.", lines
+    priced = [o for o in able if (o.answer or {}).get("cost") and _money(o) is not None]
+    if len(priced) == len(able):
+        ranked = sorted(able, key=lambda o: _money(o) or 0.0)
+        first, second = _money(ranked[0]) or 0.0, _money(ranked[1]) or 0.0
+        return (f"{ranked[0].option.label} is cheapest: {dollars(first)} per million output tokens, "
+                f"{ranked[1].option.label} {dollars(second)}."), lines
+    ranked = sorted(able, key=lambda o: -_speed(o))
+    return (f"{ranked[0].option.label} gives most per GPU: {rate(_speed(ranked[0]))}, "
+            f"{ranked[1].option.label} {rate(_speed(ranked[1]))}."), lines
+
+
+def _money(outcome: Outcome) -> float | None:
+    cost = (outcome.answer or {}).get("cost") or {}
+    value = cost.get("usd_per_million_output_tokens")
+    return None if value is None else float(value)
+
+
+def _speed(outcome: Outcome) -> float:
+    return float((outcome.answer or {})["serving"]["output_tokens_per_s_per_gpu"])
+
+
+def _line(outcome: Outcome) -> str:
+    answer, name = outcome.answer, outcome.option.label
+    if answer is None:
+        return f"{name}: {outcome.refusal}"
+    if not answer["fit"]["fits"]:
+        return f"{name}: does not fit, short by {binary_bytes(answer['fit']['shortfall_bytes'])} per GPU"
+    serving, money = answer["serving"], _money(outcome)
+    parts = [f"{rate(answer['decode']['tokens_per_s_per_user'])} per user", f"{rate(_speed(outcome))} per GPU",
+             f"holds {answer['fit']['max_concurrency']:,.0f}"]
+    if serving["ttft_s"]["p95"] is not None:
+        parts.insert(2, f"TTFT p95 {seconds(serving['ttft_s']['p95'])}")
+    if money is not None:
+        parts.append(f"{dollars(money)} per M output tokens")
+    copies = f" ({outcome.layout.replicas} replicas)" if outcome.layout and outcome.layout.replicas > 1 else ""
+    return f"{name}{copies}: " + ", ".join(parts)

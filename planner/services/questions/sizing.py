@@ -1,0 +1,196 @@
+"""How many GPUs a demand needs: one replica's reach by the plan, whole replicas by core/fleet, ranked by price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from planner.core.fleet.break_even import monthly_usd
+from planner.core.fleet.sizing import replicas
+from planner.core.quantities.format import prefixed, seconds, significant
+from planner.services.parse import Vocabulary
+from planner.services.questions.figures import dollars
+from planner.services.questions.reply import Outcome, Reply
+from planner.services.questions.requests import Layout, options_of, workload_of
+from planner.services.questions.solver import ListPrices, Solver, link_of
+
+HEADROOM = 0.2
+"""As POST /v1/size: load is carried with a fifth to spare [1]."""
+HALVINGS = 7
+"""Steps of the search for the load that just meets the targets: within 1 % of the range [1]."""
+SHOWN = 5
+Progress = Callable[[float], None]
+
+
+class Sizes(Protocol):
+    """How many GPUs a demand needs, option by option."""
+
+    def options(self, parse: Mapping[str, Any], skus: Sequence[str], workspace: str,
+                progress: Progress) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Outcome]]:
+        """Return options and rejections in the names of POST /v1/size, ranked, and the plans behind the options."""
+        ...
+
+
+class PlanSizes:
+    """Sizes from plans: the reach of the smallest layout that fits, then whole replicas."""
+
+    def __init__(self, solver: Solver, vocabulary: Vocabulary) -> None:
+        self._solver = solver
+        self._vocabulary = vocabulary
+
+    def options(self, parse: Mapping[str, Any], skus: Sequence[str], workspace: str,
+                progress: Progress) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Outcome]]:
+        """Return options and rejections in the names of POST /v1/size, ranked, and the plans behind the options."""
+        found: list[tuple[dict[str, Any], Outcome]] = []
+        rejected = []
+        for index, sku in enumerate(skus):
+            best = self._best(parse, sku, workspace)
+            if isinstance(best, str):
+                rejected.append({"sku": sku, "deployment": None, "reason": best})
+            else:
+                found.append(best)
+            progress((index + 1) / len(skus))
+        found.sort(key=_rank)
+        return [option for option, _ in found], rejected, [outcome for _, outcome in found]
+
+    def _best(self, parse: Mapping[str, Any], sku: str, workspace: str) -> tuple[dict[str, Any], Outcome] | str:
+        """The cheapest way to serve with one SKU: tensor parallelism from the least that fits up to its box."""
+        entry = self._vocabulary.sku(sku)
+        asked = {k: v for k, v in parse.items() if k not in {"gpus", "tensor_parallel"}} | {"skus": [sku]}
+        base = options_of(asked, self._vocabulary)[0]
+        found: list[tuple[dict[str, Any], Outcome]] = []
+        reason = "the model does not fit one node"
+        said = parse.get("tensor_parallel")
+        for size in (said,) if isinstance(said, int) else _sizes(entry.box if entry is not None else 1):
+            outcome = self._solver.solve(replace(base, layouts=(Layout(tensor=size),)), workspace)
+            option = self._option(outcome, workspace)
+            if isinstance(option, str):
+                reason = option
+            else:
+                found.append((option, outcome))
+        return min(found, key=_rank) if found else reason
+
+    def _option(self, outcome: Outcome, workspace: str) -> dict[str, Any] | str:
+        """One option, or why this SKU is none."""
+        answer = outcome.answer
+        if answer is None:
+            return outcome.refusal or "refused"
+        if not answer["fit"]["fits"]:
+            return "the model does not fit one node"
+        key = "request_rate" if "request_rate" in outcome.document["workload"] else "concurrency"
+        demand = float(outcome.document["workload"][key])
+        top = answer["serving"]["max_request_rate"] if key == "request_rate" else answer["fit"]["max_concurrency"]
+        reach = self._reach(outcome, key, float(top), workspace)
+        if reach is None:
+            return "no load of one replica meets the target"
+        count = int(replicas(demand, reach, HEADROOM))
+        each = self._at(outcome, key, demand / count, workspace)
+        serving, cost = each["serving"], each["cost"]
+        gpus = count * each["deployment"]["gpus"]
+        sku = self._solver.power(str(outcome.option.document["sku"]), workspace)
+        return {
+            "sku": each["sku"], "deployment": each["deployment"], "replicas": count, "gpus": gpus,
+            "max_rate_per_replica": reach if key == "request_rate" else None,
+            "max_concurrency_per_replica": reach if key == "concurrency" else None,
+            "ttft_s": serving["ttft_s"]["p95"], "tpot_s": serving["tpot_s"]["mean"],
+            "utilization": serving["utilization"], "limit": serving["limit"],
+            "usd_per_hour": None if cost is None else cost["usd_per_hour"] * count,
+            "usd_per_million_output_tokens": None if cost is None else cost["usd_per_million_output_tokens"],
+            "power_w": None if sku is None else sku * gpus}
+
+    def _reach(self, outcome: Outcome, key: str, top: float, workspace: str) -> float | None:
+        """The largest load of one replica that meets the targets, by halving; all of it without targets."""
+        if not outcome.document["slo"]:
+            return top
+        low, high = 0.0, top
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            if self._at(outcome, key, middle, workspace)["serving"]["meets_slo"]:
+                low = middle
+            else:
+                high = middle
+        return low or None
+
+    def _at(self, outcome: Outcome, key: str, load: float, workspace: str) -> Mapping[str, Any]:
+        """One replica's plan at a load."""
+        workload = dict(outcome.document["workload"]) | {key: max(load, 1e-6)}
+        return self._solver.answer(dict(outcome.document) | {"workload": workload}, workspace)
+
+
+class Sizing:
+    """Replies about how many, which and what to buy."""
+
+    def __init__(self, sizes: Sizes, vocabulary: Vocabulary, prices: ListPrices) -> None:
+        self._sizes = sizes
+        self._vocabulary = vocabulary
+        self._prices = prices
+
+    def candidates(self) -> list[str]:
+        """SKUs ranked when none is named: those sold in boxes and with a list price."""
+        return [s for s in self._prices.skus() if (entry := self._vocabulary.sku(s)) is not None and entry.box > 1]
+
+    def cheapest(self, parse: Mapping[str, Any], workspace: str, progress: Progress) -> str:
+        """The candidate that carries a request at least cost."""
+        options, _, _ = self._sizes.options(parse, self.candidates(), workspace, progress)
+        return str(options[0]["sku"]) if options else self.candidates()[0]
+
+    def reply(self, parse: Mapping[str, Any], workspace: str, progress: Progress) -> Reply:
+        """The options for a demand, ranked by price."""
+        skus = list(parse.get("skus") or self.candidates())
+        options, rejected, outcomes = self._sizes.options(parse, skus, workspace, progress)
+        _, assumed = workload_of(parse)
+        notes = [*assumed, f"{HEADROOM:.0%} headroom over the load said",
+                 *(note for o in outcomes[:SHOWN] if (note := _priced(o, parse, self._prices)))]
+        sizing = {"options": options, "rejected": rejected}
+        if not options:
+            reasons = tuple(f"{row['sku']}: {row['reason']}" for row in rejected[:SHOWN])
+            return Reply(intent="size", verdict="No GPU asked about carries this.", lines=reasons, sizing=sizing,
+                         assumptions=tuple(notes))
+        first = options[0]
+        lines = tuple(_line(option, parse) for option in options[:SHOWN])
+        return Reply(
+            intent="size", sizing=sizing, lines=lines, outcomes=tuple(outcomes[:SHOWN]), link=link_of(outcomes[0]),
+            verdict=f"{first['gpus']} × {first['sku']}: {_copies(first)}.", assumptions=tuple(dict.fromkeys(notes)),
+            lead=f"{outcomes[0].document['model']}, ranked by list price; {len(rejected)} of {len(skus)} cannot.")
+
+
+def _sizes(box: int) -> tuple[int, ...]:
+    """Tensor-parallel sizes within a box: powers of two."""
+    return tuple(2**k for k in range(max(1, box).bit_length()) if 2**k <= max(1, box))
+
+
+def _rank(pair: tuple[dict[str, Any], Outcome]) -> tuple[bool, float, int]:
+    """Priced options first, the cheapest first, then the fewest GPUs."""
+    option, _ = pair
+    return option["usd_per_hour"] is None, option["usd_per_hour"] or 0.0, option["gpus"]
+
+
+def _copies(option: Mapping[str, Any]) -> str:
+    count, gpus = option["replicas"], option["deployment"]["gpus"]
+    return f"{count} replica{'s' if count > 1 else ''} of {gpus} GPU{'s' if gpus > 1 else ''}"
+
+
+def _line(option: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+    """One ranked option."""
+    parts = [f"{option['gpus']} × {option['sku']} ({_copies(option)})"]
+    if option["ttft_s"] is not None:
+        parts.append(f"TTFT p95 {seconds(option['ttft_s'])}")
+    if option["tpot_s"] is not None:
+        parts.append(f"TPOT {seconds(option['tpot_s'])}")
+    if option["usd_per_hour"] is not None:
+        parts.append(f"{dollars(option['usd_per_hour'])}/h")
+        if "budget_usd" in parse:
+            months = float(parse["budget_usd"]) / monthly_usd(option["usd_per_hour"])
+            parts.append(f"the budget rents it for {significant(months)} months")
+    if option["power_w"] is not None:
+        over = " (over the power said)" if "power_w" in parse and option["power_w"] > parse["power_w"] else ""
+        parts.append(prefixed(option["power_w"], "W") + over)
+    return ", ".join(parts)
+
+
+def _priced(outcome: Outcome, parse: Mapping[str, Any], prices: ListPrices) -> str:
+    listed = prices.of(str(outcome.option.document["sku"]))
+    if "price" in parse or listed is None:
+        return ""
+    return f"list price ${listed[0]:,.2f} per GPU hour of {outcome.option.document['sku']} ({listed[1]})"
