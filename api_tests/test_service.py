@@ -40,7 +40,7 @@ def test_metrics_count_requests_by_route(client):
     client.get("/v1/skus/no-such-chip")
     told = client.get("/metrics")
     assert told.headers["content-type"].startswith("text/plain")
-    counts = dict(re.findall(r'requests_total\{.*route="/v1/skus/\{id:path\}",status="(\d+)"\} ([\d.]+)', told.text))
+    counts = dict(re.findall(r'requests_total\{.*route="/v1/skus/\{id:entry\}",status="(\d+)"\} ([\d.]+)', told.text))
     assert counts == {"200": "1.0", "404": "1.0"}
 
 

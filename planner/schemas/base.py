@@ -22,4 +22,6 @@ class Answer(BaseModel):
 Slug = Annotated[str, Field(min_length=1, max_length=200, examples=["my-org/my-model"],
                             pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Positive = Annotated[float, Field(gt=0, lt=1e24)]
+Positive = Annotated[float, Field(ge=1e-6, lt=1e24)]
+Rate = Annotated[float, Field(ge=1e6, lt=1e24, description="In its SI unit: 3.35e12 byte/s, not 3.35 TB/s.")]
+"""A capacity or rate of an accelerator; smaller ones are a forgotten prefix."""

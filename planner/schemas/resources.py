@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from planner.schemas.base import Answer, Name, Positive, Question, Slug
+from planner.schemas.base import Answer, Name, Positive, Question, Rate, Slug
 
 Notes = Annotated[str, Field(max_length=10_000)]
 Aliases = Annotated[list[Name], Field(max_length=50)]
-Rates = Annotated[dict[str, Positive], Field(max_length=32)]
+Rates = Annotated[dict[str, Rate], Field(max_length=32)]
 _CARD = ("params", "layers", "kv_heads", "head_dim", "vocab")
 
 
@@ -50,13 +50,13 @@ class SkuForm(Question):
     name: Name
     vendor: Name
     architecture: Name | None = Field(None, description="Family that efficiency profiles inherit by, such as hopper.")
-    memory_bytes: Positive
-    bandwidth_bytes_per_s: Positive
+    memory_bytes: Rate
+    bandwidth_bytes_per_s: Rate
     peak_flop_per_s: Annotated[Rates, Field(min_length=1)] = Field(description="Dense peak by pipe: bf16, fp8 …",
                                                                    examples=[{"bf16": 989.4e12, "fp8": 1978.9e12}])
-    link_bytes_per_s: Positive | None = Field(None, description="To its peers, one direction.")
-    host_bytes_per_s: Positive | None = None
-    network_bytes_per_s: Positive | None = None
+    link_bytes_per_s: Rate | None = Field(None, description="To its peers, one direction.")
+    host_bytes_per_s: Rate | None = None
+    network_bytes_per_s: Rate | None = None
     power_w: Positive | None = None
     multiprocessors: Annotated[int, Field(ge=1, le=100_000)] | None = None
     clock_hz: Positive | None = None

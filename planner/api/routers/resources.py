@@ -5,12 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
+from starlette.convertors import register_url_convertor
 
 from planner.api.bodies import JsonRoute
 from planner.api.conditional import etag, require_match
 from planner.api.dependencies import Services, Who, json_answer, problems
 from planner.api.idempotency import REPLAYED, IdempotencyKey
 from planner.api.pagination import Cursor, Limit, Search, decode, decode_number, encode
+from planner.api.paths import EntryPath
 from planner.bootstrap import Planner
 from planner.core.errors import MissingFact
 from planner.schemas.base import Question
@@ -26,6 +28,7 @@ from planner.schemas.resources import (
 )
 from planner.services.ports import Entry, Kind
 
+register_url_convertor("entry", EntryPath())
 EntryName = Annotated[str, Path(min_length=1, max_length=300, description="Id, bare name, HF id or alias.")]
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="The ETag the entry came with.")]
 
@@ -101,7 +104,7 @@ def _add_reads(router: APIRouter, kind: Kind, plural: str) -> None:
         following = encode(str(changes[limit - 1].sequence)) if len(changes) > limit else None
         return json_answer({"items": list(changes[:limit]), "next_cursor": following})
 
-    @router.get("/{id:path}", name=f"get_{kind}", operation_id=f"get_{kind}", responses=problems(404, 409, 503),
+    @router.get("/{id:entry}", name=f"get_{kind}", operation_id=f"get_{kind}", responses=problems(404, 409, 503),
                 response_model=Stored)
     def get_entry(planner: Services, who: Who, id: EntryName) -> Response:  # noqa: A002 - the contract's name
         """Return the entry with its ETag, what follows from it and where its numbers come from."""
@@ -121,7 +124,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
         return json_answer(shown(planner, made.entry, who.workspace), 201,
                            headers | (REPLAYED if made.replayed else {}))
 
-    @router.put("/{id:path}", name=f"replace_{kind}", operation_id=f"replace_{kind}", responses=changes,
+    @router.put("/{id:entry}", name=f"replace_{kind}", operation_id=f"replace_{kind}", responses=changes,
                 response_model=Stored)
     def replace(planner: Services, who: Who, id: EntryName, body: form,  # type: ignore[valid-type] # noqa: A002
                 if_match: IfMatch = None) -> Response:
@@ -131,7 +134,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
         entry = planner.resources.replace(current, who, document_of(body))
         return json_answer(shown(planner, entry, who.workspace), headers={"ETag": etag(entry.version)})
 
-    @router.patch("/{id:path}", name=f"change_{kind}", operation_id=f"change_{kind}", responses=changes,
+    @router.patch("/{id:entry}", name=f"change_{kind}", operation_id=f"change_{kind}", responses=changes,
                   response_model=Stored)
     def change(planner: Services, who: Who, id: EntryName, body: dict[str, Any],  # noqa: A002
                if_match: IfMatch = None) -> Response:
@@ -142,7 +145,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
         entry = planner.resources.replace(current, who, document)
         return json_answer(shown(planner, entry, who.workspace), headers={"ETag": etag(entry.version)})
 
-    @router.delete("/{id:path}", name=f"delete_{kind}", operation_id=f"delete_{kind}", status_code=204,
+    @router.delete("/{id:entry}", name=f"delete_{kind}", operation_id=f"delete_{kind}", status_code=204,
                    responses=changes)
     def delete(planner: Services, who: Who, id: EntryName, if_match: IfMatch = None) -> Response:  # noqa: A002
         """Delete the entry; its history stays and its id may be used again."""

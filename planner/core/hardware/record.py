@@ -17,16 +17,26 @@ _PIPES = frozenset({"fp64", "fp64_tensor", "fp32", "fp32_no_fma", "special_funct
                     "fp6", "int8", "int4", "fp4"})
 _LARGEST = 1e24
 """Above any capacity or rate a machine has; keeps later products finite [any unit]."""
+_SMALLEST = 1e6
+"""Below any capacity [byte] or rate [byte/s, FLOP/s] of an accelerator: a value in GB or TFLOP/s is refused, not used."""
+_COUNTS = frozenset({"power_w", "multiprocessors", "clock_hz", "l2_bytes", "shared_memory_bytes", "gpus_per_node"})
+"""Numbers that may be small: at least one millionth of their unit."""
 _DEFAULT_DOMAIN = 8
 """A server node: eight GPUs on one board (NVIDIA HGX, AMD Instinct platform, OCP OAM universal base board)."""
 
 
-def _number_problem(value: object) -> str | None:
+def _number_problem(value: object, smallest: float = _SMALLEST) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return "must be a number"
     if not math.isfinite(value) or not 0 < value < _LARGEST:
         return "must be a finite number above zero"
+    if value < smallest:
+        return f"must be at least {smallest:g} in its SI unit, got {value:g}"
     return None
+
+
+def _smallest(name: str) -> float:
+    return 1e-6 if name in _COUNTS else _SMALLEST
 
 
 def record_problems(record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -44,7 +54,7 @@ def record_problems(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """
     problems = [(f"/{name}", f"{name} is required.") for name in _REQUIRED if record.get(name) is None]
     problems += [(f"/{name}", f"{name} {why}.") for name in _NUMBERS
-                 if record.get(name) is not None and (why := _number_problem(record[name]))]
+                 if record.get(name) is not None and (why := _number_problem(record[name], _smallest(name)))]
     problems += [(f"/{name}", f"{name} must be text.") for name in _TEXTS
                  if record.get(name) is not None and not isinstance(record[name], str)]
     peaks = record.get("peak_flop_per_s")
