@@ -18,76 +18,80 @@ Number: TypeAlias = Any
 """A plain number where every input was one, else an array over the grid; the units are those of the formula."""
 
 _PLAIN = (float, int)
+_ARRAY = np.ndarray
 
 
 def maximum(a: Numeric, b: Numeric) -> Number:
     """The larger of two, any unit, any shape."""
-    if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
-        return max(a, b)
-    return np.maximum(a, b)
+    if a.__class__ is _ARRAY or b.__class__ is _ARRAY:
+        return np.maximum(a, b)
+    return a if a >= b else b  # noqa: FURB136 - half the time of max()
 
 
 def minimum(a: Numeric, b: Numeric) -> Number:
     """The smaller of two, any unit, any shape."""
-    if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
-        return min(a, b)
-    return np.minimum(a, b)
+    if a.__class__ is _ARRAY or b.__class__ is _ARRAY:
+        return np.minimum(a, b)
+    return a if a <= b else b  # noqa: FURB136 - half the time of min()
 
 
 def clip(a: Numeric, low: Numeric, high: Numeric) -> Number:
     """The value, at least ``low`` and at most ``high``."""
-    return minimum(maximum(a, low), high)
+    if a.__class__ is _ARRAY or low.__class__ is _ARRAY or high.__class__ is _ARRAY:
+        return np.minimum(np.maximum(a, low), high)
+    raised = a if a >= low else low  # noqa: FURB136 - as above
+    return raised if raised <= high else high  # noqa: FURB136 - as above
 
 
 def where(condition: Number, a: Numeric, b: Numeric) -> Number:
     """``a`` where the condition holds, else ``b``; both are evaluated."""
-    if isinstance(condition, bool | np.bool_):
-        return a if condition else b
-    return np.where(condition, a, b)
+    if condition.__class__ is _ARRAY:
+        return np.where(condition, a, b)
+    return a if condition else b
 
 
 def sqrt(a: Numeric) -> Number:
     """The square root of a number that is at least zero."""
-    return math.sqrt(a) if isinstance(a, _PLAIN) else np.sqrt(a)
+    return np.sqrt(a) if a.__class__ is _ARRAY else math.sqrt(a)
 
 
 def exp(a: Numeric) -> Number:
     """The exponential; zero where it underflows."""
-    return math.exp(a) if isinstance(a, _PLAIN) else np.exp(a)
+    return np.exp(a) if a.__class__ is _ARRAY else math.exp(a)
 
 
 def expm1(a: Numeric) -> Number:
     """The exponential less one."""
-    return math.expm1(a) if isinstance(a, _PLAIN) else np.expm1(a)
+    return np.expm1(a) if a.__class__ is _ARRAY else math.expm1(a)
 
 
 def log(a: Numeric) -> Number:
     """The natural logarithm of a positive number."""
-    return math.log(a) if isinstance(a, _PLAIN) else np.log(a)
+    return np.log(a) if a.__class__ is _ARRAY else math.log(a)
 
 
 def log1p(a: Numeric) -> Number:
     """The natural logarithm of one more."""
-    return math.log1p(a) if isinstance(a, _PLAIN) else np.log1p(a)
+    return np.log1p(a) if a.__class__ is _ARRAY else math.log1p(a)
 
 
 def floor(a: Numeric) -> Number:
     """The whole number below."""
-    if isinstance(a, _PLAIN):
-        return float(math.floor(a)) if math.isfinite(a) else a
-    return np.floor(a)
+    if a.__class__ is _ARRAY:
+        return np.floor(a)
+    return float(math.floor(a)) if math.isfinite(a) else a
 
 
 def ceil(a: Numeric) -> Number:
     """The whole number above."""
-    if isinstance(a, _PLAIN):
-        return float(math.ceil(a)) if math.isfinite(a) else a
-    return np.ceil(a)
+    if a.__class__ is _ARRAY:
+        return np.ceil(a)
+    return float(math.ceil(a)) if math.isfinite(a) else a
 
 
 def isfinite(a: Numeric) -> Number:
     """Whether the number is neither infinite nor NaN."""
-    return math.isfinite(a) if isinstance(a, _PLAIN) else np.isfinite(a)
+    return np.isfinite(a) if a.__class__ is _ARRAY else math.isfinite(a)
 
 
 def together(*values: Numeric) -> tuple[Number, ...]:
