@@ -56,8 +56,9 @@ def mixture_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
                               activation_bytes=rows(mix.activation_bytes, tokens))
     gathered = np.where(spread, 4.0 * rows(mix.experts_per_token, tokens) * tokens * hidden, 0.0)
     time = moe_time(widen(bound.curves.moe, tokens), work=flow.work * imbalance,
-                    weight_traffic=flow.weights * (busiest / distinct), stream_traffic=stream, distinct=busiest, local_experts=local, peak=peak, bandwidth=beta,
-                    gathered_traffic=gathered, floor_scale=over.floor_scale)
+                    weight_traffic=flow.weights * (busiest / distinct), stream_traffic=stream, distinct=busiest,
+                    local_experts=local, peak=peak, bandwidth=beta, gathered_traffic=gathered,
+                    floor_scale=over.floor_scale)
     return over.per_mixture + np.maximum(over.moe_scale * time, time_overlapped(flow.work, flow.traffic, peak, beta))
 
 
