@@ -18,7 +18,7 @@ from planner.core.errors import InvalidQuantity, MissingFact
 __all__ = ["known_types", "read_config"]
 
 _MOST_FIELDS = 5_000
-_SAMPLED = 8  # layers of a kind that vote on whether a list skips it
+_SAMPLED = 4  # layers of a kind that vote on whether a list skips it
 
 
 def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, ...] | None = None) -> Model:  # noqa: A002
@@ -34,7 +34,8 @@ def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, .
                           fact="model_type", pointer=part.pointer + "/model_type",
                           hint="Give the five-field card instead (params, layers, kv_heads, head_dim, vocab).")
     fields = Fields(part.values, part.pointer)
-    fields.understood("model_type", "quantization_config", "text_config", "vision_config", "audio_config", *part.read)
+    fields.understood("model_type", "quantization_config", "quantization", "producer", "text_config", "vision_config",
+                      "audio_config", *part.read)
     draft = reader(fields, part.model_type)
     unknown = fields.unknown()
     if unknown:

@@ -31,6 +31,8 @@ PARTS: Mapping[Module, tuple[str, ...]] = {
 HEADS = ("lm_head", "head", "output")
 _WRAPPING = re.compile(r"^(?:(?:model|language_model|thinker|llm)\.)+")
 _PREFIXES = ("", "model.", "language_model.", "language_model.model.", "model.language_model.")
+_ANY = ("",)
+_LEADING = (".*", "(?s:.*")  # such a pattern takes any wrapper by itself
 _MOST_PATTERNS = 200_000  # per-layer, per-expert lists of the largest checkpoints stay below
 _LONGEST_PATTERN = 300
 _POINTER = "/config/quantization_config"
@@ -47,15 +49,17 @@ class Names:
 
     exact: frozenset[str]
     patterns: tuple[re.Pattern[str], ...]
-    """Written against whole names, whatever their wrappers."""
+    """Matched from the start of whole names, whatever their wrappers."""
 
     def covers(self, name: str) -> bool:
         """Whether the name, a parent of it, or a run of its parts is listed."""
-        parts = name.split(".")
-        if any(".".join(parts[start:end]) in self.exact for start in range(len(parts))
-               for end in range(start + 1, len(parts) + 1)):
-            return True
-        return any(pattern.search(prefix + name) for pattern in self.patterns for prefix in _PREFIXES)
+        if self.exact:
+            parts = name.split(".")
+            if any(".".join(parts[start:end]) in self.exact for start in range(len(parts))
+                   for end in range(start + 1, len(parts) + 1)):
+                return True
+        return any(pattern.match(prefix + name) for pattern in self.patterns
+                   for prefix in (_ANY if pattern.pattern.startswith(_LEADING) else _PREFIXES))
 
     def cover_most(self, module: Module, places: Places) -> bool:
         """Whether most layers that have this kind of module list it."""
