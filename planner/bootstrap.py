@@ -16,6 +16,7 @@ from planner.services.ports import Kind, Library, Queue
 from planner.services.resources import ResourceService
 
 if TYPE_CHECKING:
+    from planner.services.imports import ImportService
     from planner.services.jobs import JobService
     from planner.services.labs import LabService
     from planner.services.parse import Grammar
@@ -98,6 +99,14 @@ class Planner:
         from planner.services.sweep.service import SweepService  # noqa: PLC0415 - numpy takes 0.1 s to import
 
         return SweepService(self.plans)
+
+    @cached_property
+    def imports(self) -> ImportService:
+        """Return the reading of users' own files."""
+        from planner.catalog.importers.readers import readers  # noqa: PLC0415 - read when first needed
+        from planner.services.imports import ImportService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return ImportService(self.catalog, readers())
 
     @cached_property
     def resources(self) -> ResourceService:

@@ -16,7 +16,7 @@ from planner.api.answer_cache import AnswerCache
 from planner.api.gate import Gate
 from planner.api.metrics import Metrics
 from planner.api.problems import add_handlers
-from planner.api.routers import jobs, labs, parse, plan, resources, service, sweep, workspace
+from planner.api.routers import imports, jobs, labs, parse, plan, resources, service, sweep, workspace
 from planner.bootstrap import Planner
 from planner.locations import static_folder
 from planner.schemas.problems import Problem
@@ -31,6 +31,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     sweep.router,
     labs.router,
     parse.router,
+    imports.router,
+    imports.files,
     *resources.ROUTERS,
     workspace.router,
     jobs.router,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planner.cli.kv_report import kv_report
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -207,3 +209,6 @@ def _print_files(title: str, files: Mapping[str, Any]) -> None:
         for name, number in sorted(files[group].items(), key=lambda item: -item[1]):
             made.add_row(f"  {name}", binary_bytes(number))
     console().print(made)
+
+
+app.command("kv-report", epilog="Example: planner models kv-report logs.csv")(kv_report)

@@ -179,7 +179,7 @@ class PagedPool:
             [token]; misleading for hybrids, whose groups need different numbers of blocks.
         """
         count = sum(g.copies for g in self.groups)
-        return float(self.pool_blocks(pool) // count * min(g.block_tokens for g in self.groups if g.kind != STATE))
+        return float(self.pool_blocks(pool) // count * min(g.block_tokens for g in self.groups))
 
     def longest(self, pool: Numeric) -> Number:
         """The longest single sequence the pool holds.
@@ -202,7 +202,7 @@ class PagedPool:
             middle = num.floor((low + high) / 2)
             inside = self.blocks(middle) <= total
             low, high = num.where(inside, middle, low), num.where(inside, high, middle)
-        return num.where(self.blocks(low) <= total, low, 0.0 * low)
+        return num.where(self.blocks(high) <= total, high, num.where(self.blocks(low) <= total, low, 0.0 * low))
 
 
 def paged_pool(needs: tuple[tuple[int, LayerNeed], ...], *, block_tokens: int, batched_tokens: float,

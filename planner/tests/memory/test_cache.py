@@ -20,7 +20,7 @@ def footprint(rows: list[tuple[float, float]], state: float) -> CacheFootprint:
 
 
 @given(rows=classes, state=st.floats(0, 1e6), pool=st.floats(0, 1e10))
-def test_longest_is_the_last_length_that_fits(rows, state, pool) -> None:  # noqa: ANN001
+def test_longest_is_the_last_length_that_fits(rows, state, pool) -> None:
     kept = footprint(rows, state)
     longest = kept.longest(pool)
     if longest == inf:
@@ -32,13 +32,13 @@ def test_longest_is_the_last_length_that_fits(rows, state, pool) -> None:  # noq
 
 
 @given(rows=classes, state=st.floats(0, 1e6), pools=st.lists(st.floats(0, 1e10), min_size=1, max_size=6))
-def test_longest_of_arrays(rows, state, pools) -> None:  # noqa: ANN001
+def test_longest_of_arrays(rows, state, pools) -> None:
     kept = footprint(rows, state)
     assert kept.longest(np.array(pools)).tolist() == [kept.longest(p) for p in pools]
 
 
 @given(rows=classes, state=st.floats(0, 1e6), tokens=st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
-def test_arrays_equal_numbers(rows, state, tokens) -> None:  # noqa: ANN001
+def test_arrays_equal_numbers(rows, state, tokens) -> None:
     kept = footprint(rows, state)
     assert np.allclose(kept.bytes_per_sequence(np.array(tokens)), [kept.bytes_per_sequence(t) for t in tokens], rtol=1e-12)
 
