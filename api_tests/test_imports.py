@@ -26,7 +26,8 @@ def test_a_config_is_counted_exactly(client, body):
 
 
 def test_a_family_that_is_not_known_is_refused_by_name(client):
-    answer = client.post("/v1/import/hf-config", json={**CONFIG, "model_type": "oracle", "architectures": ["OracleForCausalLM"]})
+    unknown = {"model_type": "oracle", "architectures": ["OracleForCausalLM"]}
+    answer = client.post("/v1/import/hf-config", json=CONFIG | unknown)
     assert answer.status_code == 422
     assert "oracle" in answer.json()["detail"]
 
@@ -34,7 +35,6 @@ def test_a_family_that_is_not_known_is_refused_by_name(client):
 def test_an_index_and_a_header_give_exact_bytes(client):
     index = client.post("/v1/import/safetensors-index", json={
         "metadata": {"total_size": 1234}, "weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})
-    assert index.json() | {} == index.json()
     assert (index.json()["total_bytes"], index.json()["tensors"], index.json()["files"]) == (1234, 2, 2)
     header = client.post("/v1/import/safetensors-index", json={
         "model.layers.0.mlp.up_proj.weight": {"dtype": "BF16", "shape": [4, 8], "data_offsets": [0, 64]}})
