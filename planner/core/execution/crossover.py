@@ -16,10 +16,11 @@ from math import expm1, log1p
 import numpy as np
 
 from planner.core.execution.bound import BoundTable
-from planner.core.execution.step import decode_parts
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.moe import MoeCurve
+from planner.core.operators.flow import Flow
 from planner.core.precision import weight_format
+from planner.core.quantities.arrays import Array
 
 _LARGEST_BATCH = 1e9  # [1] a crossing beyond it is none
 _STEPS = 60  # [1] Illinois needs about ten
@@ -235,13 +236,16 @@ def batch_critical_step(bound: BoundTable, context: float) -> float | None:
     sequence, β·W/π less its own traffic, have paid for the weights.
     """
     table, one = bound.table, np.asarray(1.0)
-    parts, _ = decode_parts(bound, one, np.asarray(context))
-    spare = 0.0
-    for part in parts:
-        if part.flow is None:
-            continue
-        kept = np.array([name != "embedding" for name in part.names], dtype=np.float64) * part.count
-        moved = part.flow.cache + part.flow.activations
-        spare += float(np.dot(kept, bound.bandwidth * part.flow.work / part.peak - moved))
+    beta = float(bound.bandwidth)
+    cores, states = table.cores.decode(one, np.asarray(context)), table.states.decode(one)
+    passes = table.passes.flow(one)
+    kept = np.array([name != "embedding" for name in table.passes.names], dtype=np.float64)
+    groups: list[tuple[Array, Flow, Array]] = [(table.matmuls.count, table.matmuls.flow(one, one), bound.matmul_peak),
+              (table.cores.count, cores, bound.half_peak), (table.states.count, states, bound.half_peak),
+              (table.passes.count * kept, passes, bound.half_peak)]
+    if table.mixtures.names:
+        groups.append((table.mixtures.count, table.mixtures.flow(table.expert_group_tokens(one)), bound.mixture_peak))
+    spare = sum(float(np.dot(count, beta * flow.work / peak - flow.cache - flow.activations))
+                for count, flow, peak in groups)
     local = weight_traffic(bound).meets(spare)
     return None if local is None else local * table.layout.data * table.layout.pipeline

@@ -50,6 +50,22 @@ class StepCost:
         """Time of the step, shape (*grid) [s]."""
         return np.asarray(self.total(self.time) + self.overhead)
 
+    def variant(self, index: int) -> StepCost:
+        """One variant of a stacked step, without its axis.
+
+        Parameters
+        ----------
+        index : int
+            Its place on the variant axis.
+
+        Returns
+        -------
+        StepCost
+            Arrays of shape (op,).
+        """
+        arrays = {name: getattr(self, name)[..., index] for name in StepCost.__dataclass_fields__ if name != "names"}
+        return StepCost(names=self.names, **arrays)
+
     def total(self, values: Array) -> Array:
         """Sum over rows of count × value.
 

@@ -104,3 +104,4 @@ def together(*values: Numeric) -> tuple[Number, ...]:
 def spread(value: Number, like: Numeric) -> Number:
     """A value on the grid of another."""
     return value if isinstance(like, _PLAIN) else np.broadcast_to(value, np.shape(like))
+

@@ -89,7 +89,9 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Guess:
+class Guess:
+    """What an evaluation starts from."""
+
     batch: Number
     rate: Number
     others: Number
@@ -103,7 +105,7 @@ class _Guess:
     """1 where a backlog can grow without bound (open loop), 0 where users limit it."""
 
 
-def _lumps(law: StepLaw, guess: _Guess, room: Number) -> tuple[Number, Number, Number]:
+def _lumps(law: StepLaw, guess: Guess, room: Number) -> tuple[Number, Number, Number]:
     """Chunk of one prompt, lump of a step that has prompts, share of such steps."""
     prompt = law.lengths.prompt
     chunk = num.minimum(prompt, room)
@@ -121,7 +123,7 @@ def _lump_variance(law: StepLaw, lump: Number, chunk: Number) -> Number:
     return chunk**2 * (prompts * spread + (prompts - 1.0))
 
 
-def _gate(law: StepLaw, guess: _Guess, t_decode: Number, per_token: Number, lump: Number, chunk: Number,
+def _gate(law: StepLaw, guess: Guess, t_decode: Number, per_token: Number, lump: Number, chunk: Number,
           load: Number) -> tuple[Number, Number]:
     """Mean time between tokens and the length-biased gate an arrival waits for."""
     step = t_decode / (1.0 - load)
@@ -134,7 +136,7 @@ def _gate(law: StepLaw, guess: _Guess, t_decode: Number, per_token: Number, lump
     return step, (1.0 - load) * law.policy.poll_steps * t_decode + load * biased
 
 
-def _backlog(law: StepLaw, guess: _Guess, step: Number, room: Number, t_full: Number) -> Number:
+def _backlog(law: StepLaw, guess: Guess, step: Number, room: Number, t_full: Number) -> Number:
     """Mean wait for prompt tokens ahead that overflow their step: a reflected random walk of tokens per step."""
     arriving = guess.rate * step * law.lengths.prompt
     deviation = num.sqrt(guess.rate * step * law.lengths.prompt_square)
@@ -144,14 +146,14 @@ def _backlog(law: StepLaw, guess: _Guess, step: Number, room: Number, t_full: Nu
     return guess.finite * queue / room * t_full
 
 
-def relax(law: StepLaw, guess: _Guess) -> Flow:
+def relax(law: StepLaw, guess: Guess) -> Flow:
     """The state that a guess implies, one evaluation of the step law.
 
     Parameters
     ----------
     law : StepLaw
         The bound step law.
-    guess : _Guess
+    guess : Guess
         Batch, rate and step of the former iteration.
 
     Returns
@@ -183,7 +185,7 @@ def relax(law: StepLaw, guess: _Guess) -> Flow:
                 group=group, slope=slope)
 
 
-def _exhaustive_wait(law: StepLaw, guess: _Guess, per_token: Number, load: Number) -> Number:
+def _exhaustive_wait(law: StepLaw, guess: Guess, per_token: Number, load: Number) -> Number:
     """Wait behind prompts that need several steps of their own, beyond the step already counted: M/G/1."""
     chunk = num.minimum(law.lengths.prompt, law.room(guess.batch))
     excess = num.maximum(law.lengths.prompt_square * (1.0 - chunk / law.lengths.prompt), 0.0)
@@ -216,54 +218,6 @@ def token_cap(law: StepLaw, running: Number) -> tuple[Number, Number]:
     return batch, law.budget / per_request / t_full
 
 
-def closed(law: StepLaw, users: Number, latency: float) -> Flow:
-    """Steady state of a group with a fixed number of users, each asking again as soon as it is answered.
-
-    Parameters
-    ----------
-    law : StepLaw
-        The bound step law.
-    users : ndarray
-        Users of the group that run at once [1].
-    latency : float
-        Time of a request outside the steps [s].
-
-    Returns
-    -------
-    Flow
-        With Little's law users = rate·(latency + first token + decode) met.
-    """
-    users = num.together(users, law.per_sequence, law.budget, law.table.per_request, law.decode_steps)[0]
-    cap_batch, cap_rate = token_cap(law, users)
-    t_decode, _, base = law.decode(num.maximum(users, 1.0))
-    chunk = num.minimum(law.lengths.prompt, law.room(users))
-    others = num.maximum(1.0 - 1.0 / num.maximum(users, 1.0), 0.0)
-    a = law.per_token(chunk, users, base)
-    first = t_decode * num.maximum(law.lengths.prompt / chunk, 1.0) + a * law.lengths.prompt
-    guess = _Guess(batch=users, rate=users / (first + law.decode_steps * t_decode), others=others,
-                   busy=others, step=t_decode, biased_step=t_decode, own=t_decode, finite=0.0 * users)
-    flow = relax(law, guess)
-    for _ in range(ITERATIONS):
-        guess = _next_closed(law, flow, guess, users, latency, num.minimum(cap_batch, users), cap_rate)
-        flow = relax(law, guess)
-    return flow
-
-
-def _next_closed(law: StepLaw, flow: Flow, guess: _Guess, users: Number, latency: float, cap_batch: Number,
-                 cap_rate: Number) -> _Guess:
-    """The next guess: the smaller root of N = λ(D t_d/(1 - λu) + T_first + latency), under the token cap."""
-    first = flow.first_token + latency
-    u = guess.others * law.lengths.prompt * flow.per_token
-    linear = users * u + law.decode_steps * flow.t_decode + first
-    rate = 2.0 * users / (linear + num.sqrt(num.maximum(linear**2 - 4.0 * first * u * users, 0.0)))
-    rate = num.sqrt(num.minimum(rate, cap_rate) * guess.rate)
-    decoding = num.clip(1.0 - rate * first / users, 0.0, 1.0)
-    batch = num.minimum(1.0 + (users - 1.0) * decoding, num.maximum(cap_batch, 1.0))
-    busy = at_least_one(-(users - 1.0) * num.log1p(-num.clip(decoding, 0.0, 1.0 - 1e-9)))
-    return _Guess(batch=batch, rate=rate, others=guess.others, busy=busy, step=flow.step, biased_step=flow.biased_step,
-                  own=flow.own, finite=guess.finite)
-
-
 def open_loop(law: StepLaw, rate: Number, running: Number) -> Flow:
     """Steady state of a group with arrivals of a given rate, below saturation.
 
@@ -285,7 +239,7 @@ def open_loop(law: StepLaw, rate: Number, running: Number) -> Flow:
                                  law.table.per_request)[:2]
     one = 0.0 * rate + 1.0
     t_decode, _, _ = law.decode(one)
-    guess = _Guess(batch=num.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,
+    guess = Guess(batch=num.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,
                    busy=at_least_one(rate * law.decode_steps * t_decode), step=t_decode, biased_step=t_decode,
                    own=t_decode, finite=one)
     flow = relax(law, guess)
@@ -294,7 +248,7 @@ def open_loop(law: StepLaw, rate: Number, running: Number) -> Flow:
         at_zero = flow.t_decode - flow.slope * guess.batch
         mean = gain * (at_zero + flow.slope) / num.maximum(1.0 - gain * flow.slope, 0.02)
         mean = num.clip(mean, 0.0, running)
-        guess = _Guess(batch=num.minimum(1.0 + mean, num.maximum(running, 1.0)), rate=guess.rate, others=guess.others,
+        guess = Guess(batch=num.minimum(1.0 + mean, num.maximum(running, 1.0)), rate=guess.rate, others=guess.others,
                        busy=at_least_one(mean + rate * flow.own), step=flow.step, biased_step=flow.biased_step,
                        own=flow.own, finite=guess.finite)
         flow = relax(law, guess)

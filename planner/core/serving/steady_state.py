@@ -18,7 +18,8 @@ from planner.core.execution.step_table import Steps
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Numeric, require_positive
 from planner.core.quantities.numeric import Number
-from planner.core.serving.fixed_point import Flow, at_least_one, closed, open_loop, token_cap
+from planner.core.serving.closed_loop import closed
+from planner.core.serving.fixed_point import Flow, at_least_one, open_loop, token_cap
 from planner.core.serving.latency import Latencies, latencies
 from planner.core.serving.lengths import RequestLengths
 from planner.core.serving.policy import SchedulerPolicy, ServingLimits

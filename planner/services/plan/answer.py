@@ -7,25 +7,21 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from planner.core.errors import InvalidQuantity
 from planner.core.execution.prompt import prompt_cost
-from planner.core.execution.step import decode_step
 from planner.core.execution.summary import summarise
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
-from planner.core.memory.fit import MemoryFit
 from planner.core.workload import Workload
 from planner.services.catalog import CatalogService, Found
 from planner.services.plan import evidence, levers, precision
 from planner.services.plan.configuration import Compiler, Configuration, Resolved
 from planner.services.plan.cost import cost_section
 from planner.services.plan.explain import explanation
-from planner.services.plan.load import Load, load_of
+from planner.services.plan.load import load_of
 from planner.services.plan.question import AUTO, Deployment, PlanQuestion, Subject
 from planner.services.plan.sections import decode_section, fit_section, prefill_section, serving_section
-from planner.services.plan.variants import VariantTimes
+from planner.services.plan.variants import Variant, VariantTimes
 
 
 class Profiles(Protocol):
@@ -90,34 +86,28 @@ class PlanService:
         workload, tokens = question.workload, request_tokens(question.workload)
         fit = configuration.fit(deployment, tokens)
         load = load_of(configuration, deployment, workload, fit)
-        step = summarise(decode_step(configuration.bound, np.asarray(load.batch), np.asarray(load.context)))
+        formats = precision.choices(self.compiler, configuration.resolved, deployment, configuration.layout.tensor)
+        changes = levers.changes(self.compiler, configuration, deployment, load, fit.max_concurrency)
+        base = Variant(configuration=configuration, batch=load.batch, context=load.context)
+        asked = precision.variants(formats, load)
+        cost, times = self._times.steps([base, *asked, *levers.variants(changes, load)])
+        step = summarise(cost)
         cached = workload.prefix_cache_hit * workload.input_tokens
         prompt = prompt_cost(configuration.bound, max(workload.input_tokens - cached, 1.0), cached,
                              float(deployment.max_num_batched_tokens))
+        steady = load.steady
         answer: dict[str, Any] = {
             "model": configuration.resolved.model_id, "sku": configuration.resolved.chip.id,
             "deployment": _deployment(configuration, deployment), "fit": fit_section(fit),
             "decode": decode_section(configuration, load, step), "prefill": prefill_section(prompt),
-            "precision": [],
-            "serving": None if load.steady is None else serving_section(configuration, load.steady, question.objective,
-                                                                        workload),
-            "cost": None, "levers": [],
+            "precision": precision.precision_section(formats, times[1:1 + len(asked)], deployment, load, tokens),
+            "serving": steady and serving_section(configuration, steady, question.objective, workload), "cost": None,
+            "levers": levers.lever_section(changes, times[1 + len(asked):], configuration, load, fit, step.time_s,
+                                           tokens),
         }
         if question.usd_per_gpu_hour is not None and answer["serving"] is not None:
             answer["cost"] = cost_section(configuration, answer["serving"], question.usd_per_gpu_hour)
-        self._vary(answer, configuration, deployment, load, fit, tokens)
         return self._complete(answer, configuration, deployment, workload, notes)
-
-    def _vary(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment, load: Load,
-              fit: MemoryFit, tokens: float) -> None:
-        """Formats and levers, timed together in one evaluation."""
-        formats = precision.choices(self.compiler, configuration.resolved, deployment, configuration.layout.tensor)
-        found = levers.changes(self.compiler, configuration, deployment, load, fit.max_concurrency)
-        asked = precision.variants(formats, load)
-        times = self._times.step_times([*asked, *levers.variants(found, load)]).tolist()
-        answer["precision"] = precision.precision_section(formats, times[:len(asked)], deployment, load, tokens)
-        answer["levers"] = levers.lever_section(found, times[len(asked):], configuration, load, fit,
-                                                answer["decode"]["step_time_s"], tokens)
 
     def _complete(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment,
                   workload: Workload, notes: list[str]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from planner.core.execution.bound import BoundTable, stack_bound
-from planner.core.execution.step import decode_step
-from planner.core.quantities.arrays import Array
+from planner.core.execution.step import StepCost, decode_step
 from planner.services.plan.configuration import Configuration, Memo
 
 GROUPS = ("matmuls", "mixtures", "cores", "states", "passes", "collectives")
@@ -26,21 +25,25 @@ class Variant:
 
 
 class VariantTimes:
-    """Decode step times of variants; stacked tables are kept by the configurations they are made of."""
+    """Decode steps of variants; stacked tables are kept by the configurations they are made of."""
 
     def __init__(self, entries: int = 2048) -> None:
         self._stacks = Memo(entries)
 
-    def step_times(self, variants: Sequence[Variant]) -> Array:
-        """Decode step time of each variant [s], shape (variant,)."""
+    def steps(self, variants: Sequence[Variant]) -> tuple[StepCost, list[float]]:
+        """The whole step of the first variant, and the step time of each [s]."""
         times = np.empty(len(variants))
+        first: StepCost | None = None
         for members in _alike(variants):
             chosen = [variants[i] for i in members]
             key = tuple(v.configuration.key for v in chosen)
             bound = self._stacks.get(key, partial(_stacked, chosen))
             cost = decode_step(bound, np.array([v.batch for v in chosen]), np.array([v.context for v in chosen]))
             times[members] = cost.step_time
-        return times
+            first = cost.variant(0) if first is None else first
+        if first is None:
+            raise ValueError("There is no variant to time.")
+        return first, times.tolist()
 
 
 def _stacked(variants: Sequence[Variant]) -> BoundTable:

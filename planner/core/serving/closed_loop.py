@@ -1,0 +1,93 @@
+"""The fixed point of a closed loop: so many users, each asking again as soon as it is answered.
+
+References
+----------
+Wegstein, Accelerating convergence of iterative processes, CACM 1(6) 1958, doi 10.1145/368861.368871 (the secant step on
+a fixed-point map, one dimension). Little, Operations Research 9, 1961.
+"""
+
+from __future__ import annotations
+
+from planner.core.quantities import numeric as num
+from planner.core.quantities.numeric import Number
+from planner.core.serving.fixed_point import Flow, Guess, at_least_one, relax, token_cap
+from planner.core.serving.step_law import StepLaw
+
+ITERATIONS = 8
+"""Evaluations after the first; the median case settles to rounding in seven. Never fewer, so that a grid's answer does
+not depend on what else is in it [1]."""
+STEEPEST, FLATTEST = -2.0, 0.5
+"""Slopes of the map that a secant step believes; steeper ones come from a kink between two points [1]."""
+SETTLED = 1e-14
+"""Relative change of the rate below which a secant has no slope [1]."""
+
+
+def closed(law: StepLaw, users: Number, latency: float) -> Flow:
+    """Steady state of a group with a fixed number of users.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    users : float or ndarray
+        Users of the group that run at once [1].
+    latency : float
+        Time of a request outside the steps [s].
+
+    Returns
+    -------
+    Flow
+        With Little's law users = rate·(latency + first token + decode) met.
+    """
+    users = num.together(users, law.per_sequence, law.budget, law.table.per_request, law.decode_steps)[0]
+    cap_batch, cap_rate = token_cap(law, users)
+    cap_batch = num.maximum(num.minimum(cap_batch, users), 1.0)
+    guess = _first_guess(law, users)
+    flow = relax(law, guess)
+    asked, answered = num.log(guess.rate), None
+    for _ in range(ITERATIONS):
+        target = num.log(num.minimum(_littles_rate(law, flow, guess, users, latency), cap_rate))
+        following = _secant(asked, target, answered)
+        answered, asked = (asked, target), following
+        guess = _guess(flow, guess, users, num.exp(asked), flow.first_token + latency, cap_batch)
+        flow = relax(law, guess)
+    return flow
+
+
+def _first_guess(law: StepLaw, users: Number) -> Guess:
+    """Every user decodes, and each prompt runs alone in the step it joins."""
+    t_decode, _, base = law.decode(num.maximum(users, 1.0))
+    chunk = num.minimum(law.lengths.prompt, law.room(users))
+    others = num.maximum(1.0 - 1.0 / num.maximum(users, 1.0), 0.0)
+    first = (t_decode * num.maximum(law.lengths.prompt / chunk, 1.0)
+             + law.per_token(chunk, users, base) * law.lengths.prompt)
+    return Guess(batch=users, rate=users / (first + law.decode_steps * t_decode), others=others, busy=others,
+                 step=t_decode, biased_step=t_decode, own=t_decode, finite=0.0 * users)
+
+
+def _littles_rate(law: StepLaw, flow: Flow, guess: Guess, users: Number, latency: float) -> Number:
+    """The smaller root λ of N = λ(D t_d/(1 - λu) + T_first + latency)."""
+    first = flow.first_token + latency
+    u = guess.others * law.lengths.prompt * flow.per_token
+    linear = users * u + law.decode_steps * flow.t_decode + first
+    return 2.0 * users / (linear + num.sqrt(num.maximum(linear**2 - 4.0 * first * u * users, 0.0)))
+
+
+def _secant(asked: Number, target: Number, before: tuple[Number, Number] | None) -> Number:
+    """The next log-rate: half-way at first, then where the secant of the map meets the diagonal."""
+    if before is None:
+        return (asked + target) / 2.0
+    moved = asked - before[0]
+    still = abs(moved) <= SETTLED
+    slope = num.clip((target - before[1]) / num.where(still, 1.0, moved), STEEPEST, FLATTEST)
+    slope = num.where(still, 0.0, slope)
+    return (target - slope * asked) / (1.0 - slope)
+
+
+def _guess(flow: Flow, guess: Guess, users: Number, rate: Number, first: Number, cap_batch: Number) -> Guess:
+    """What a rate implies of the batch, with the steps of the last evaluation."""
+    decoding = num.clip(1.0 - rate * first / users, 0.0, 1.0)
+    batch = num.minimum(1.0 + (users - 1.0) * decoding, cap_batch)
+    busy = at_least_one(-(users - 1.0) * num.log1p(-num.clip(decoding, 0.0, 1.0 - 1e-9)))
+    return Guess(batch=batch, rate=rate, others=guess.others, busy=busy, step=flow.step, biased_step=flow.biased_step,
+                 own=flow.own, finite=guess.finite)
