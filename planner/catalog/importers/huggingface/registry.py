@@ -15,11 +15,13 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("dense", "read", """llama mistral ministral ministral3 Yi yi internlm internlm2 internlm3 aquila xverse baichuan
         granite smollm3 seed_oss qwen2 qwen2_vl_text qwen2_5_vl_text qwen2_vl qwen2_5_vl qwen2_audio_text qwen3
         qwen3_vl_text hunyuan_v1_dense gemma gemma2 gemma3_text vaultgemma phi3 olmo olmo2 olmo3 cohere cohere2 glm
-        glm4 glm4v_text exaone exaone4 ernie4_5 helium arcee nemotron minicpm orion apertus starcoder2"""),
-    ("mixtures", "mixtral", "mixtral olmoe phimoe granitemoe granitemoeshared minimax_m2 grok-1 flex_olmo"),
+        glm4 glm4v_text exaone exaone4 ernie4_5 helium arcee nemotron minicpm orion apertus starcoder2 cwm
+        iquestcoder hyperclovax jais2 granite_swa nanochat"""),
+    ("mixtures", "mixtral", """mixtral olmoe phimoe granitemoe granitemoeshared granitemoe_swa minimax_m2 grok-1
+        flex_olmo"""),
     ("mixtures", "qwen_moe", "qwen2_moe qwen3_moe qwen3_vl_moe_text qwen3_omni_moe_text"),
     ("mixtures", "deepseek_style", """deepseek glm4_moe dots1 hy_v3 exaone_moe solar_open glm4v_moe_text
-        bailing_moe"""),
+        bailing_moe bailing_moe_v2 mellum sarvam_moe"""),
     ("mixtures", "hunyuan", "hunyuan hunyuan_v1_moe"),
     ("mixtures", "gpt_oss", "gpt_oss"),
     ("mixtures", "dbrx", "dbrx"),
@@ -27,7 +29,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("mixtures", "llama4", "llama4_text"),
     ("mixtures", "ernie", "ernie4_5_moe"),
     ("latent", "deepseek", """deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 glm_moe_dsa glm4_moe_lite minicpm3 youtu
-        kimi_vl_text"""),
+        kimi_vl_text sarvam_mla"""),
     ("latent", "deepseek_v4", "deepseek_v4"),
     ("recurrent", "mamba", "mamba falcon_mamba"),
     ("recurrent", "mamba2", "mamba2"),
@@ -39,8 +41,11 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("linear", "kimi_linear", "kimi_linear"),
     ("linear", "glm5_next", "glm5_next_text"),
     ("linear", "minimax", "minimax minimax_text_01 minimax_m1"),
+    ("recurrent", "lfm2", "lfm2 lfm2_moe"),
+    ("irregular", "mllama", "mllama_text_model"),
+    ("classic", "persimmon", "persimmon"),
     ("gemma", "gemma3n", "gemma3n_text"),
-    ("gemma", "gemma4", "gemma4_text"),
+    ("gemma", "gemma4", "gemma4_text gemma4_unified_text"),
     ("classic", "gpt2", "gpt2 gpt_bigcode"),
     ("classic", "gptj", "gptj codegen"),
     ("classic", "gpt_neo", "gpt_neo"),

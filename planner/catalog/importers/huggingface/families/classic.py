@@ -179,6 +179,16 @@ def stablelm(f: Fields, model_type: str) -> Draft:
     return _repeat(s, layer, 2 * s.hidden)
 
 
+def persimmon(f: Fields, model_type: str) -> Draft:
+    """Persimmon and Fuyu: everything biased, squared ReLU, layer norms on queries and keys."""
+    del model_type
+    s = shape(f, tied=False)
+    qk = 4 * s.head_dim if f.flag("qk_layernorm", default=True) else 0
+    layer = _layer(_attention(s, qkv_bias=True, out_bias=True, qk_norm=qk),
+                   plain(s.hidden, f.whole("intermediate_size"), bias=True), norms=2, per_norm=2 * s.hidden)
+    return _repeat(s, layer, 2 * s.hidden)
+
+
 def qwen(f: Fields, model_type: str) -> Draft:
     """Qwen-1: biased q, k, v and an MLP whose declared width counts gate and up together."""
     del model_type

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.catalog.importers.huggingface.blocks import Draft, Shape, gated, plain, runs, shape, windows
 from planner.catalog.importers.huggingface.fields import Fields
@@ -32,6 +32,8 @@ class Traits:
     """Every n-th layer is full where the config lists no layer types."""
     slides: bool = False
     """The window holds in all layers."""
+    sinks: bool = False
+    """One learned sink per head."""
     layer_extra: int = 0
     """Other learned numbers per layer."""
 
@@ -51,7 +53,7 @@ def attention_of(f: Fields, s: Shape, traits: Traits, window: int | None) -> Att
     kind = traits.qk_norm if f.flag("use_qk_norm", default=traits.qk_norm_default) else ""
     return Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim, window=window,
                      qkv_bias=qkv, out_bias=out if traits.out_bias is None else traits.out_bias,
-                     qk_norm_parameters=qk_norm_weights(kind, s))
+                     qk_norm_parameters=qk_norm_weights(kind, s), sinks=traits.sinks)
 
 
 def layer_windows(f: Fields, s: Shape, traits: Traits) -> tuple[int | None, ...]:
@@ -100,8 +102,10 @@ TRAITS = {
     "glm4v_text": Traits(norms=4, qkv_bias=True),
     "exaone": Traits(qkv_bias=False), "exaone4": Traits(qk_norm="head", period=4),
     "ernie4_5": Traits(tied=True), "helium": Traits(out_bias=False), "arcee": Traits(gated=False),
-    "nemotron": Traits(gated=False, norm_weights=2), "minicpm": Traits(tied=True), "nanochat": LLAMA,
+    "nemotron": Traits(gated=False, norm_weights=2), "minicpm": Traits(tied=True),
     "orion": Traits(norm_weights=2), "apertus": Traits(gated=False, qk_norm="head", layer_extra=2),
+    "cwm": LLAMA, "iquestcoder": LLAMA, "hyperclovax": LLAMA, "jais2": Traits(gated=False, norm_weights=2),
+    "granite_swa": Traits(tied=True, sinks=True), "nanochat": Traits(gated=False, norm_weights=0),
     "starcoder2": Traits(tied=True, gated=False, norm_weights=2, slides=True),
 }
 
@@ -119,4 +123,7 @@ def read(f: Fields, model_type: str) -> Draft:
     f.understood("no_rope_layers", "sliding_window")
     for name, allowed in _FIXED.get(model_type, {}).items():
         f.must_be(name, *allowed)
-    return decoder(f, TRAITS[model_type])
+    traits = TRAITS[model_type]
+    if model_type == "hyperclovax" and f.flag("use_post_norm"):
+        traits = replace(traits, norms=4)
+    return decoder(f, traits)

@@ -18,10 +18,13 @@ from planner.catalog.importers.huggingface.families.mixtures import chosen_of, e
 from planner.catalog.importers.huggingface.fields import Fields
 from planner.core.architecture.attention import Attention
 from planner.core.architecture.block_sparse import BlockSparseAttention
+from planner.core.architecture.cross import CrossAttention
 from planner.core.architecture.layer import FeedForward, Layer, Mixer
 from planner.core.architecture.model import Tower
 from planner.core.architecture.parts import Module
 from planner.core.errors import MissingFact
+
+_MLLAMA_TOKENS = 6404  # four tiles of 560 / 14 squared patches and a class token (Llama 3.2 Vision)
 
 
 def nemotron_nas(f: Fields, model_type: str) -> Draft:
@@ -248,3 +251,18 @@ def afmoe(f: Fields, model_type: str) -> Draft:
                               norm_parameters=4 * s.hidden)
         layers.append(made[key])
     return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden)
+
+
+def mllama(f: Fields, model_type: str) -> Draft:
+    """Llama 3.2 Vision: Llama with cross-attention layers to the image in between."""
+    del model_type
+    s = shape(f, tied=False)
+    cross_at = {int(str(i)) for i in f.items("cross_attention_layers") or ()}
+    mlp = (gated(s.hidden, f.whole("intermediate_size")),)
+    own = Layer(mixer=Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim),
+                feedforwards=mlp, norm_parameters=2 * s.hidden)
+    crossing = Layer(mixer=CrossAttention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim,
+                                          tokens=_MLLAMA_TOKENS), feedforwards=mlp, norm_parameters=2 * s.hidden)
+    layers = runs(crossing if i in cross_at else own for i in range(s.layers))
+    # Eight rows of the embedding are for image tokens, which the head never produces.
+    return Draft(shape=s, layers=layers, extra_parameters=s.hidden, extra_embedding_parameters=8 * s.hidden)

@@ -66,6 +66,7 @@ def mixtral(f: Fields, model_type: str) -> Draft:
     traits = {
         "mixtral": Traits(slides=True), "olmoe": Traits(qk_norm="full"),
         "phimoe": Traits(norm_weights=2, slides=True), "granitemoe": LLAMA, "granitemoeshared": LLAMA,
+        "granitemoe_swa": Traits(sinks=True),
         "minimax_m2": Traits(qk_norm="full"), "gpt_oss": Traits(period=2), "grok-1": Traits(tied=True, norms=4),
         "flex_olmo": Traits(qk_norm="full"),
     }[model_type]
@@ -245,11 +246,22 @@ def deepseek_style(f: Fields, model_type: str) -> Draft:
     traits = {"deepseek": LLAMA, "glm4_moe": Traits(qk_norm="head", qk_norm_default=False, out_bias=False),
               "dots1": Traits(qk_norm="head", slides=True), "hy_v3": Traits(qk_norm="head"),
               "exaone_moe": Traits(qk_norm="head", period=4), "solar_open": LLAMA,
-              "glm4v_moe_text": Traits(out_bias=False), "bailing_moe": Traits(qkv_bias=False)}[model_type]
+              "glm4v_moe_text": Traits(out_bias=False), "mellum": Traits(qk_norm="head"),
+              "sarvam_moe": Traits(qk_norm="head"), "bailing_moe": _BAILING, "bailing_moe_v2": _BAILING}[model_type]
     s = shape(f, tied=False)
-    draft = build(f, s, traits, fine_grained(f, s, biased=model_type not in {"deepseek", "bailing_moe"}))
+    draft = build(f, s, traits, fine_grained(f, s, biased=_corrected(f, model_type)))
     towers = draft_modules(f.whole("num_nextn_predict_layers", default=0), s.hidden, draft.layers[-1][1])
     return replace(draft, towers=towers)
+
+
+_BAILING = Traits(qk_norm="head", qk_norm_default=False, out_bias=False)
+
+
+def _corrected(f: Fields, model_type: str) -> bool:
+    """Whether the router has a correction bias."""
+    if model_type.startswith("bailing"):
+        return f.flag("moe_router_enable_expert_bias")
+    return model_type not in {"deepseek", "mellum"}
 
 
 def fine_grained(f: Fields, s: Shape, *, biased: bool, form: Callable[..., DenseFeedForward] = gated, first: int = 0

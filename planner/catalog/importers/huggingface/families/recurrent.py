@@ -10,6 +10,7 @@ from planner.catalog.importers.huggingface.families.dense import LLAMA, attentio
 from planner.catalog.importers.huggingface.families.mixtures import chosen_of, experts_of
 from planner.catalog.importers.huggingface.fields import Fields
 from planner.core.architecture.attention import Attention
+from planner.core.architecture.convolution import ShortConvolution
 from planner.core.architecture.layer import FeedForward, Layer
 from planner.core.architecture.mamba import Mamba, Mamba2
 from planner.core.architecture.model import Tower
@@ -208,3 +209,41 @@ def _plain_experts(f: Fields, hidden: int, corrected: int) -> FeedForward:
     shared = f.whole("n_shared_experts", default=0) * f.whole("moe_shared_expert_intermediate_size", default=0)
     return mixture(hidden, experts, chosen_of(f), f.whole("moe_intermediate_size"), shared=shared, form=plain,
                    router_biases=experts * corrected, latent=f.optional("moe_latent_size"))
+
+
+def lfm2(f: Fields, model_type: str) -> Draft:
+    """LFM2: gated short convolutions between attention layers; dense, or experts after the first layers."""
+    s = shape(f, tied=True)
+    full = set(f.items("full_attn_idxs") or ())
+    kinds = f.per_layer(s.layers, "layer_types") or tuple(
+        "full_attention" if i in full else "conv" for i in range(s.layers))
+    f.understood("full_attn_idxs", "use_pos_enc", "block_use_swiglu", "block_use_xavier_init", "block_mlp_init_scale",
+                 "block_norm_eps", "block_out_init_scale", "block_dim", "block_ff_dim", "conv_dim", "conv_dim_out",
+                 "conv_use_xavier_init", "num_heads", "tie_embedding")
+    convolution = ShortConvolution(hidden=s.hidden, kernel=f.whole("conv_L_cache", default=3),
+                                   bias=f.flag("conv_bias"))
+    attention = Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim,
+                          qk_norm_parameters=2 * s.head_dim)
+    parts = _lfm2_parts(f, s, model_type)
+    first = f.whole("num_dense_layers", default=2)
+    made = {(kind, i): Layer(mixer=attention if kind == "full_attention" else convolution, feedforwards=(part,),
+                             norm_parameters=2 * s.hidden) for kind in set(kinds) for i, part in enumerate(parts)}
+    layers = runs(made[kind, 1 if len(parts) > 1 and i >= first else 0] for i, kind in enumerate(kinds))
+    return Draft(shape=s, layers=layers, extra_parameters=s.hidden)
+
+
+def _lfm2_parts(f: Fields, s: Shape, model_type: str) -> tuple[FeedForward, ...]:
+    """The dense MLP, its width rounded as Llama 1 rounded it, and the experts."""
+    width = f.whole("intermediate_size")
+    if model_type == "lfm2":
+        f.understood("num_dense_layers")
+        if f.flag("block_auto_adjust_ff_dim", default=True):
+            multiple = f.whole("block_multiple_of", default=256) or 1
+            width = int(f.number("block_ffn_dim_multiplier", default=1.0) * int(2 * width / 3))
+            width = -(-width // multiple) * multiple
+        f.understood("block_multiple_of", "block_ffn_dim_multiplier")
+        return (gated(s.hidden, width),)
+    experts = experts_of(f)
+    corrected = experts if f.flag("use_expert_bias", default=True) else 0
+    return (gated(s.hidden, width), mixture(s.hidden, experts, chosen_of(f), f.whole("moe_intermediate_size"),
+                                            router_biases=corrected))
