@@ -14,14 +14,16 @@ from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.workload import Workload
 from planner.services.catalog import CatalogService, Found
-from planner.services.plan import evidence, levers, precision
-from planner.services.plan.configuration import Compiler, Configuration, Resolved
+from planner.services.plan import evidence
+from planner.services.plan.configuration import Compiler, Configuration, Memo, Resolved
 from planner.services.plan.cost import cost_section
 from planner.services.plan.explain import explanation
+from planner.services.plan.levers import lever_section
 from planner.services.plan.load import load_of
+from planner.services.plan.precision import precision_section
 from planner.services.plan.question import AUTO, Deployment, PlanQuestion, Subject
 from planner.services.plan.sections import decode_section, fit_section, prefill_section, serving_section
-from planner.services.plan.variants import Variant, VariantTimes
+from planner.services.plan.variants import variants_of
 
 
 class Profiles(Protocol):
@@ -39,7 +41,7 @@ class PlanService:
         self._catalog = catalog
         self._profiles = profiles
         self.compiler = Compiler()
-        self._times = VariantTimes()
+        self._variants = Memo(2048)
 
     def resolve(self, question: PlanQuestion) -> tuple[Resolved, Deployment, list[str]]:
         """The model, the chip and the profile a question means, its deployment, and what names implied."""
@@ -86,11 +88,8 @@ class PlanService:
         workload, tokens = question.workload, request_tokens(question.workload)
         fit = configuration.fit(deployment, tokens)
         load = load_of(configuration, deployment, workload, fit)
-        formats = precision.choices(self.compiler, configuration.resolved, deployment, configuration.layout.tensor)
-        changes = levers.changes(self.compiler, configuration, deployment, load, fit.max_concurrency)
-        base = Variant(configuration=configuration, batch=load.batch, context=load.context)
-        asked = precision.variants(formats, load)
-        cost, times = self._times.steps([base, *asked, *levers.variants(changes, load)])
+        varied = self._variants.get(configuration.key, lambda: variants_of(self.compiler, configuration, deployment))
+        cost, format_times, lever_times = varied.steps(load.batch, load.context)
         step = summarise(cost)
         cached = workload.prefix_cache_hit * workload.input_tokens
         prompt = prompt_cost(configuration.bound, max(workload.input_tokens - cached, 1.0), cached,
@@ -100,10 +99,9 @@ class PlanService:
             "model": configuration.resolved.model_id, "sku": configuration.resolved.chip.id,
             "deployment": _deployment(configuration, deployment), "fit": fit_section(fit),
             "decode": decode_section(configuration, load, step), "prefill": prefill_section(prompt),
-            "precision": precision.precision_section(formats, times[1:1 + len(asked)], deployment, load, tokens),
+            "precision": precision_section(varied.formats, format_times, deployment, load),
             "serving": steady and serving_section(configuration, steady, question.objective, workload), "cost": None,
-            "levers": levers.lever_section(changes, times[1 + len(asked):], configuration, load, fit, step.time_s,
-                                           tokens),
+            "levers": lever_section(varied.changes, lever_times, configuration, deployment, load, fit, step.time_s),
         }
         if question.usd_per_gpu_hour is not None and answer["serving"] is not None:
             answer["cost"] = cost_section(configuration, answer["serving"], question.usd_per_gpu_hour)

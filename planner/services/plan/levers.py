@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from planner.core.precision import weight_format
 from planner.services.plan.configuration import Compiler, Configuration
 from planner.services.plan.load import Load
 from planner.services.plan.question import Deployment
-from planner.services.plan.variants import Variant
 
 USELESS = 1.03
 """A change that gains less is called useless [1]."""
@@ -25,46 +24,42 @@ class Change:
 
     text: str
     configuration: Configuration
-    batch: float
-    deployment: Deployment
+    batch_factor: float = 1.0
+    """Batch it is timed at over the plan's [1]."""
     real: bool = True
     """False for a machine that only shows which ceiling would help."""
 
 
-def changes(compiler: Compiler, configuration: Configuration, deployment: Deployment, load: Load, room: float,
-            ) -> list[Change]:
-    """Every lever that applies; what the chip, the model or the memory (``room`` requests) refuses is left out."""
+def changes(compiler: Compiler, configuration: Configuration, deployment: Deployment) -> list[Change]:
+    """Every lever that applies; what the chip or the model refuses is left out."""
     fixed = replace(deployment, tensor_parallel=configuration.layout.tensor)
     found = []
-    for text, wanted, batch in _settings(configuration, fixed, load, room):
+    for text, wanted in _settings(configuration, fixed):
         try:
             made = compiler.configuration(configuration.resolved, wanted)
         except PlannerError:
             continue
-        found.append(Change(text=text, configuration=made, batch=batch, deployment=wanted))
+        found.append(Change(text=text, configuration=made))
+    found.append(Change(text="twice the batch", configuration=configuration, batch_factor=2.0))
     for text, chip in _machines(configuration.resolved.chip):
         resolved = replace(configuration.resolved, chip=chip, chip_key=(configuration.resolved.chip_key, text))
-        found.append(Change(text=text, configuration=compiler.configuration(resolved, fixed), batch=load.batch,
-                            deployment=fixed, real=False))
+        found.append(Change(text=text, configuration=compiler.configuration(resolved, fixed), real=False))
     return found
 
 
-def _settings(configuration: Configuration, fixed: Deployment, load: Load, room: float,
-              ) -> Iterator[tuple[str, Deployment, float]]:
+def _settings(configuration: Configuration, fixed: Deployment) -> Iterator[tuple[str, Deployment]]:
     now = weight_format(configuration.weights).bytes_per_element
     peaks = configuration.resolved.chip.peaks
     if now > 1.01:
         name = "fp8" if peaks.get("fp8") else "w8a16"
-        yield f"{name} weights", replace(fixed, weights=name), load.batch
+        yield f"{name} weights", replace(fixed, weights=name)
     if now > 0.6:
         name = "nvfp4" if peaks.get("fp4") else "w4a16"
-        yield f"{name} weights", replace(fixed, weights=name), load.batch
+        yield f"{name} weights", replace(fixed, weights=name)
     if configuration.kv_cache in {"bf16", "fp16"}:
-        yield "fp8 KV cache", replace(fixed, kv_cache="fp8"), load.batch
+        yield "fp8 KV cache", replace(fixed, kv_cache="fp8")
     width = fixed.tensor_parallel or 1
-    yield f"tensor_parallel {2 * width}", replace(fixed, tensor_parallel=2 * width), load.batch
-    if 2 * load.batch <= room:
-        yield "twice the batch", fixed, 2 * load.batch
+    yield f"tensor_parallel {2 * width}", replace(fixed, tensor_parallel=2 * width)
 
 
 def _machines(chip: Chip) -> Iterator[tuple[str, Chip]]:
@@ -72,14 +67,9 @@ def _machines(chip: Chip) -> Iterator[tuple[str, Chip]]:
     yield "2× arithmetic peak", replace(chip, peaks={k: 2 * v for k, v in chip.peaks.items() if v})
 
 
-def variants(found: list[Change], load: Load) -> list[Variant]:
-    """What to time: each change at its batch and the plan's context."""
-    return [Variant(configuration=c.configuration, batch=c.batch, context=load.context) for c in found]
-
-
-def lever_section(found: list[Change], times: list[float], configuration: Configuration, load: Load, fit: MemoryFit,
-                  step: float, request_tokens: float) -> list[dict[str, Any]]:
-    """Levers with their effect, best first; ``times`` are the steps of :func:`variants` [s].
+def lever_section(found: Sequence[Change], times: list[float], configuration: Configuration, deployment: Deployment,
+                  load: Load, fit: MemoryFit, step: float) -> list[dict[str, Any]]:
+    """Levers with their effect, best first; ``times`` are their steps [s].
 
     The metric is tokens per second and GPU at the plan's batch and context, or how many requests fit at once where
     memory is what the deployment lacks.
@@ -88,11 +78,13 @@ def lever_section(found: list[Change], times: list[float], configuration: Config
     before = load.batch / step / configuration.layout.gpus
     rows = []
     for change, time in zip(found, times, strict=True):
+        if change.batch_factor * load.batch > max(fit.max_concurrency, load.batch):
+            continue  # there is no room for it
         if short and change.real:
-            after_fit = change.configuration.fit(change.deployment, request_tokens)
+            after_fit = change.configuration.fit(deployment, load.request_tokens)
             effect = _effect("fit.max_concurrency", fit.max_concurrency, after_fit.max_concurrency)
         else:
-            after = change.batch / time / change.configuration.layout.gpus
+            after = change.batch_factor * load.batch / time / change.configuration.layout.gpus
             effect = _effect("decode.tokens_per_s_per_gpu", before, after)
         rows.append({"change": change.text, "effect": effect, "note": _note(change, effect, step, time),
                      "helps": effect["ratio"] is None or effect["ratio"] >= USELESS})

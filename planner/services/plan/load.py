@@ -22,6 +22,8 @@ class Load:
     """Sequences decoding in the replica [1]."""
     context: float
     """Mean context of a sequence [token]."""
+    request_tokens: float
+    """Prompt and answer of one request [token]."""
     steady: SteadyState | None
 
 
@@ -42,17 +44,17 @@ def mean_context(workload: Workload) -> float:
 
 def load_of(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> Load:
     """The load on a deployment."""
-    context = mean_context(workload)
+    context, tokens = mean_context(workload), workload.input_tokens + workload.output_tokens
     steady = solve(configuration, deployment, workload, fit) if fit.fits else None
     if workload.batch is not None:
-        return Load(batch=workload.batch, context=context, steady=steady)
+        return Load(batch=workload.batch, context=context, request_tokens=tokens, steady=steady)
     if steady is not None and (configuration.resolved.profile is not None or workload.concurrency is None):
-        return Load(batch=max(float(steady.batch), 1.0), context=context, steady=steady)
+        return Load(batch=max(float(steady.batch), 1.0), context=context, request_tokens=tokens, steady=steady)
     asked = workload.concurrency or 1.0
     batch = min(asked, float(deployment.max_num_seqs * configuration.layout.data))
     if fit.fits and fit.max_concurrency > 0:
         batch = min(batch, fit.max_concurrency)
-    return Load(batch=max(batch, 1.0), context=context, steady=steady)
+    return Load(batch=max(batch, 1.0), context=context, request_tokens=tokens, steady=steady)
 
 
 def solve(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> SteadyState:

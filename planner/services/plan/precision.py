@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.core.errors import MissingFact
 from planner.core.execution.crossover import batch_critical, batch_crossover
-from planner.services.plan.configuration import Compiler, Configuration, Resolved
+from planner.services.plan.configuration import Compiler, Configuration
 from planner.services.plan.load import Load
 from planner.services.plan.question import Deployment
-from planner.services.plan.variants import Variant
 
 FORMATS = (("bf16", "bf16"), ("fp8", "bf16"), ("w8a16", "bf16"), ("bf16", "fp8"), ("fp8", "fp8"))
 FOUR_BIT = ("nvfp4", "fp8")
@@ -26,12 +26,13 @@ class Choice:
     refused: str | None
 
 
-def choices(compiler: Compiler, resolved: Resolved, deployment: Deployment, tensor: int) -> list[Choice]:
+def choices(compiler: Compiler, configuration: Configuration, deployment: Deployment) -> list[Choice]:
     """The format pairs worth showing on this chip."""
+    resolved = configuration.resolved
     pairs = [*FORMATS, FOUR_BIT] if resolved.chip.peaks.get("fp4") else list(FORMATS)
     found = []
     for weights, cache in pairs:
-        wanted = replace(deployment, weights=weights, kv_cache=cache, tensor_parallel=tensor)
+        wanted = replace(deployment, weights=weights, kv_cache=cache, tensor_parallel=configuration.layout.tensor)
         try:
             found.append(Choice(weights=weights, kv_cache=cache, refused=None,
                                 configuration=compiler.configuration(resolved, wanted)))
@@ -41,18 +42,12 @@ def choices(compiler: Compiler, resolved: Resolved, deployment: Deployment, tens
     return found
 
 
-def variants(found: list[Choice], load: Load) -> list[Variant]:
-    """What to time: each compiled choice at the plan's batch and context."""
-    return [Variant(configuration=c.configuration, batch=load.batch, context=load.context)
-            for c in found if c.configuration is not None]
-
-
-def precision_section(found: list[Choice], times: list[float], deployment: Deployment, load: Load,
-                      request_tokens: float) -> list[dict[str, Any]]:
-    """One row per format pair; ``times`` are the steps of :func:`variants` [s]."""
+def precision_section(found: Sequence[Choice], times: list[float], deployment: Deployment, load: Load,
+                      ) -> list[dict[str, Any]]:
+    """One row per format pair; ``times`` are the steps of those compiled [s]."""
     steps = iter(times)
     return [_refused(choice) if choice.configuration is None
-            else _row(choice, choice.configuration, next(steps), deployment, load, request_tokens)
+            else _row(choice, choice.configuration, next(steps), deployment, load)
             for choice in found]
 
 
@@ -63,8 +58,8 @@ def _refused(choice: Choice) -> dict[str, Any]:
 
 
 def _row(choice: Choice, configuration: Configuration, step: float, deployment: Deployment, load: Load,
-         request_tokens: float) -> dict[str, Any]:
-    fit = configuration.fit(deployment, request_tokens)
+         ) -> dict[str, Any]:
+    fit = configuration.fit(deployment, load.request_tokens)
     return {
         "weights": choice.weights, "kv_cache": choice.kv_cache, "compute": configuration.ideal.block_compute.pipe,
         "batch_critical": batch_critical(configuration.ideal),
