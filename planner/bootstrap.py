@@ -16,12 +16,16 @@ from planner.services.ports import Kind, Library, Queue
 from planner.services.resources import ResourceService
 
 if TYPE_CHECKING:
+    from planner.services.frontier.service import FrontierService
+    from planner.services.frontier.whatif import WhatIfService
     from planner.services.imports import ImportService
     from planner.services.jobs import JobService
     from planner.services.labs import LabService
     from planner.services.parse import Grammar
     from planner.services.plan.answer import PlanService
     from planner.services.questions.answering import Answering
+    from planner.services.simulation.service import SimulationService
+    from planner.services.sizing.service import SizingService
     from planner.services.supervision import Supervisor
     from planner.services.sweep.service import SweepService
     from planner.services.worker import Handler
@@ -109,6 +113,36 @@ class Planner:
         return ImportService(self.catalog, readers())
 
     @cached_property
+    def sizing(self) -> SizingService:
+        """Return the sizings."""
+        from planner.catalog.price_book import PriceBook  # noqa: PLC0415 - read when first needed
+        from planner.services.sizing.service import SizingService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return SizingService(self.plans, PriceBook())
+
+    @cached_property
+    def frontiers(self) -> FrontierService:
+        """Return the frontiers."""
+        from planner.catalog.price_book import PriceBook  # noqa: PLC0415 - read when first needed
+        from planner.services.frontier.service import FrontierService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return FrontierService(self.plans, PriceBook())
+
+    @cached_property
+    def whatifs(self) -> WhatIfService:
+        """Return what pools, drafts and prefix caches change."""
+        from planner.services.frontier.whatif import WhatIfService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return WhatIfService(self.plans)
+
+    @cached_property
+    def simulations(self) -> SimulationService:
+        """Return the simulations."""
+        from planner.services.simulation.service import SimulationService  # noqa: PLC0415 - as above
+
+        return SimulationService(self.plans)
+
+    @cached_property
     def resources(self) -> ResourceService:
         """Return the stored entries."""
         return ResourceService(self.store, self.catalog)
@@ -137,9 +171,12 @@ class Planner:
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
         """Return what workers run, by kind of job."""
+        from planner.services.simulation.service import handler as simulating  # noqa: PLC0415 - as above
+        from planner.services.sizing.reading import handler as sizing  # noqa: PLC0415 - as above
         from planner.services.sweep.job import handler  # noqa: PLC0415 - numpy takes 0.1 s to import
 
-        return {"sweep": handler(lambda: self.sweeps)}
+        return {"sweep": handler(lambda: self.sweeps), "size": sizing(lambda: self.sizing),
+                "simulation": simulating(lambda: self.simulations)}
 
     def supervisor(self, processes: int = 1) -> Supervisor:
         """Return worker processes over the same database, not yet started."""

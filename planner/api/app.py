@@ -16,7 +16,19 @@ from planner.api.answer_cache import AnswerCache
 from planner.api.gate import Gate
 from planner.api.metrics import Metrics
 from planner.api.problems import add_handlers
-from planner.api.routers import imports, jobs, labs, parse, plan, resources, service, sweep, workspace
+from planner.api.routers import (
+    imports,
+    jobs,
+    labs,
+    parse,
+    plan,
+    resources,
+    service,
+    simulations,
+    sizing,
+    sweep,
+    workspace,
+)
 from planner.bootstrap import Planner
 from planner.locations import static_folder
 from planner.schemas.problems import Problem
@@ -29,6 +41,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     service.router,
     plan.router,
     sweep.router,
+    sizing.router,
+    simulations.router,
     labs.router,
     parse.router,
     imports.router,

@@ -1,10 +1,11 @@
 r"""A steady state as a closed-loop benchmark sees it: users come back in cohorts, so prompts queue behind prompts.
 
-.. math:: f(N) = f_\infty + g/(N+3), \quad TPOT = t_d + (1 - f_\infty)(\bar t - t_d), \quad
+.. math:: f(N) = f_\infty + g/(N+3), \quad TPOT = t_d + (1 - \psi)(\bar t - t_d), \quad
           TTFT = t_b + T_{first} + f(N)\,(\bar t - t_d)(O - 1)
 
-f is the share of the other users' prompt time that a request spends waiting for its first token; what it waits for, it
-does not feel while decoding. Requests of equal length finish together and stay together, so f is larger for them.
+f is the share of the other users' prompt time that a request spends waiting for its first token, ψ the share that it
+does not feel while decoding: what it waits for, and what overlaps. Requests of equal length finish together and stay
+together, so both are larger for them.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ def as_benchmarked(terms: ServingTerms, *, pure_step: Array, mean_step: Array, f
         Never below the pure step.
     """
     share = np.where(fixed_lengths, terms.wave_fixed, terms.wave)
+    hidden = np.where(fixed_lengths, terms.hidden_fixed, terms.hidden)
     cohort = np.where(fixed_lengths, terms.cohort_fixed, terms.cohort)
     ingest = np.where(fixed_lengths, terms.ingest_fixed, terms.ingest)
     felt = np.maximum(mean_step - pure_step, 0.0)
     others = np.where(users > 1.0, felt * np.maximum(output_tokens - 1.0, 0.0), 0.0)
-    return BenchmarkView(tpot=pure_step + (1.0 - share) * felt,
+    return BenchmarkView(tpot=pure_step + (1.0 - hidden) * felt,
                          ttft=ingest + first_token + (share + cohort / (users + _SPREAD_USERS)) * others)

@@ -26,6 +26,8 @@ class Statistic:
     p90: float
     p95: float
     p99: float
+    asked: float
+    """At the percentile that was asked for [s]."""
     mean_half_width: float
     p95_half_width: float
     p99_half_width: float
@@ -76,13 +78,15 @@ class SimulationResult:
     """The queue grew through the run: no steady state exists at this load."""
 
 
-def statistic(values: Array) -> Statistic:
+def statistic(values: Array, percentile: float = 0.95) -> Statistic:
     """Mean and percentiles of a sample in order of arrival, with batch-means intervals.
 
     Parameters
     ----------
     values : ndarray
         Shape (request,) [s].
+    percentile : float
+        One more percentile to report [1].
 
     Returns
     -------
@@ -94,11 +98,11 @@ def statistic(values: Array) -> Statistic:
     Law, Simulation Modeling and Analysis, 5th ed., §9.5.3 (batch means).
     """
     mean = float(values.mean())
-    p50, p90, p95, p99 = (float(q) for q in np.quantile(values, (0.5, 0.9, 0.95, 0.99)))
+    p50, p90, p95, p99, asked = (float(q) for q in np.quantile(values, (0.5, 0.9, 0.95, 0.99, percentile)))
     size = values.size // BATCHES
     batches = values[: size * BATCHES].reshape(BATCHES, size) if size else np.empty((BATCHES, 0))
     return Statistic(
-        mean=mean, p50=p50, p90=p90, p95=p95, p99=p99,
+        mean=mean, p50=p50, p90=p90, p95=p95, p99=p99, asked=asked,
         mean_half_width=_half_width(batches.mean(axis=1)) if size else math.nan,
         p95_half_width=_half_width(np.quantile(batches, 0.95, axis=1)) if size >= 20 else math.nan,
         p99_half_width=_half_width(np.quantile(batches, 0.99, axis=1)) if size >= 100 else math.nan)
@@ -131,7 +135,7 @@ def gap_quantile(recorder: Recorder, q: float) -> float:
 
 
 def summarise(recorder: Recorder, *, duration: float, replicas: int, ttft_target: float | None = None,
-              tpot_target: float | None = None) -> SimulationResult:
+              tpot_target: float | None = None, percentile: float = 0.95) -> SimulationResult:
     """The result of a run.
 
     Parameters
@@ -146,6 +150,8 @@ def summarise(recorder: Recorder, *, duration: float, replicas: int, ttft_target
         TTFT a request must meet to count as good [s].
     tpot_target : float or None
         TPOT a request must meet to count as good [s].
+    percentile : float
+        Percentile reported as ``asked`` [1].
 
     Returns
     -------
@@ -174,7 +180,7 @@ def summarise(recorder: Recorder, *, duration: float, replicas: int, ttft_target
     busy = max(recorder.area[4], 1e-12)
     return SimulationResult(
         requests=ttft.size, finished=recorder.finished_all, refused=recorder.refused, duration=duration,
-        ttft=statistic(ttft), tpot=statistic(tpot), e2e=statistic(e2e),
+        ttft=statistic(ttft, percentile), tpot=statistic(tpot, percentile), e2e=statistic(e2e, percentile),
         itl_mean=recorder.gap_sum / recorder.gaps if recorder.gaps else 0.0, itl_p50=gap_quantile(recorder, 0.5),
         itl_p95=gap_quantile(recorder, 0.95), itl_p99=gap_quantile(recorder, 0.99), request_rate=rate,
         output_tokens_per_s=recorder.tokens_out / duration, input_tokens_per_s=recorder.tokens_in / duration,

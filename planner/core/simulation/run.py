@@ -49,6 +49,8 @@ class Measure:
     seed: int = 0
     ttft_target: float | None = None
     tpot_target: float | None = None
+    percentile: float = 0.95
+    """Reported beside the usual ones [1]."""
     progress: Progress = field(default=_silent)
 
 
@@ -99,7 +101,7 @@ def _drive(pool: Pool, jobs: Iterator[Job], recorder: Recorder, measure: Measure
 
 def _summary(recorder: Recorder, replicas: Sequence[Replica], measure: Measure) -> SimulationResult:
     return summarise(recorder, duration=max(*(r.clock for r in replicas), 1e-12), replicas=len(replicas),
-                     ttft_target=measure.ttft_target, tpot_target=measure.tpot_target)
+                     ttft_target=measure.ttft_target, tpot_target=measure.tpot_target, percentile=measure.percentile)
 
 
 def simulate_open(system: System, mix: Mix, rate: float, arrival_cv: float, measure: Measure) -> SimulationResult:

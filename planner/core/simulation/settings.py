@@ -122,4 +122,4 @@ def rank_settings(table: StepTable, policy: SchedulerPolicy, limits: ServingLimi
 def _shares(limits: ServingLimits) -> list[tuple[float, float]]:
     if limits.cache_windows is None or limits.cache_shares is None:
         return [(math.inf, 1.0)]
-    return list(zip(limits.cache_windows.tolist(), limits.cache_shares.tolist(), strict=True))
+    return [(float(span), float(share)) for span, share in zip(limits.cache_windows, limits.cache_shares, strict=True)]

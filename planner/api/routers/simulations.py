@@ -1,0 +1,28 @@
+"""Simulations, as jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+from fastapi.concurrency import run_in_threadpool
+
+from planner.api.bodies import JsonRoute
+from planner.api.dependencies import Services, Who, problems
+from planner.api.routers.jobs import accepted
+from planner.schemas.jobs import JobAnswer
+from planner.schemas.simulate import SimulationRequest
+
+router = APIRouter(prefix="/v1", tags=["simulations"], route_class=JsonRoute)
+
+
+@router.post("/simulations", operation_id="simulate", status_code=202, response_model=JobAnswer,
+             responses=problems(404, 409, 503))
+async def simulate(body: SimulationRequest, planner: Services, who: Who,
+                   key: Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)] = None) -> Response:
+    """Play a load through replicas of a plan's deployment; follow it at /v1/jobs/{id}/events.
+
+    The result has percentiles of TTFT, TPOT, ITL and E2E with intervals, goodput, queue, cache occupancy,
+    preemptions and time series, beside what the closed form says.
+    """
+    return accepted(await run_in_threadpool(planner.jobs.submit, "simulation", body.model_dump(), who, key))

@@ -1,0 +1,98 @@
+"""Frontiers over layouts, formats and concurrency, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from planner.core.fleet.unit import usd_per_million
+from planner.core.quantities.arrays import Array
+from planner.core.serving.frontier import pareto
+from planner.core.serving.objective import Objective
+from planner.core.serving.steady_state import solve_closed
+from planner.core.workload import Workload
+from planner.services.plan.answer import PlanService
+from planner.services.plan.load import lengths_of, mean_context
+from planner.services.plan.question import Deployment, Subject
+from planner.services.sizing.candidates import Candidate, candidates
+from planner.services.sizing.question import Constraints, Row, SizingQuestion
+from planner.services.sizing.service import Prices
+
+CONCURRENCY = tuple(float(2**n) for n in range(11))
+"""Asked when none is given [1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierQuestion:
+    """Models and machines to draw a frontier of."""
+
+    model: Subject
+    skus: tuple[Subject, ...]
+    workload: Workload
+    constraints: Constraints
+    deployment: Deployment
+    layouts: tuple[Mapping[str, Any], ...] = ()
+    """Fixed layouts; none: every one worth asking about."""
+    concurrency: tuple[float, ...] = CONCURRENCY
+    usd_per_gpu_hour: Mapping[str, float]
+    calibration: str = "auto"
+    workspace: str = "default"
+
+
+class FrontierService:
+    """Answers frontiers from the plan's own configurations."""
+
+    def __init__(self, plans: PlanService, prices: Prices) -> None:
+        self._plans = plans
+        self._prices = prices
+
+    def answer(self, question: FrontierQuestion) -> dict[str, Any]:
+        """Points with the Pareto set marked, and what was left out."""
+        rejected: list[Row] = []
+        points: list[Row] = []
+        users = np.array(question.concurrency)
+        for sku in question.skus:
+            for asked in _sizings(question):
+                for candidate in candidates(self._plans, asked, sku, rejected):
+                    points += self._points(question, candidate, users)
+        marks = pareto(np.array([p["tokens_per_s_per_user"] for p in points], dtype=np.float64),
+                       np.array([p["output_tokens_per_s_per_gpu"] for p in points], dtype=np.float64))
+        for point, mark in zip(points, marks.tolist(), strict=True):
+            point["pareto"] = mark
+        return {"points": points, "rejected": rejected, "assumptions": [
+            "Closed loop in steady state, closed forms.", "More requests than a replica runs at once are left out."]}
+
+    def _points(self, question: FrontierQuestion, candidate: Candidate, users: Array) -> list[Row]:
+        configuration, workload = candidate.configuration, question.workload
+        limits = configuration.limits(candidate.deployment, candidate.fit.kv_pool_bytes)
+        table = configuration.step_table(np.full(users.shape, mean_context(workload)))
+        steady = solve_closed(table, lengths_of(workload), configuration.policy, limits, users)
+        chip = configuration.resolved.chip.id
+        own = question.usd_per_gpu_hour.get(chip)
+        price = (own, "given in the question") if own is not None else self._prices.of(chip)
+        shown = candidate.shown()
+        rows = []
+        for i in np.flatnonzero(~np.asarray(steady.saturated)).tolist():
+            rate = float(steady.output_tokens_per_s[i])
+            rows.append({
+                "sku": chip, "deployment": shown, "concurrency": float(users[i]),
+                "tokens_per_s_per_user": 1.0 / float(steady.latency.tpot_mean[i]),
+                "output_tokens_per_s_per_gpu": rate / candidate.gpus,
+                "ttft_s": float(steady.latency.ttft_mean[i]), "tpot_s": float(steady.latency.tpot_mean[i]),
+                "usd_per_million_output_tokens": None if price is None else usd_per_million(
+                    price[0] * candidate.gpus, rate)})
+        return rows
+
+
+def _sizings(question: FrontierQuestion) -> list[SizingQuestion]:
+    """The candidates' question, once per fixed layout."""
+    base = SizingQuestion(
+        model=question.model, skus=question.skus, workload=question.workload, objective=Objective(),
+        constraints=question.constraints, deployment=question.deployment, calibration=question.calibration,
+        workspace=question.workspace)
+    if not question.layouts:
+        return [base]
+    return [replace(base, deployment=replace(question.deployment, **layout)) for layout in question.layouts]

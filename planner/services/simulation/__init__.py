@@ -1,0 +1,1 @@
+"""Simulations: a load played through replicas of a plan's deployment, request by request."""

@@ -1,0 +1,1 @@
+"""Sizing: which deployment carries a demand under an objective, and how many of them it takes."""
