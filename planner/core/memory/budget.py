@@ -195,11 +195,12 @@ def _workspace(model: Model | ModelCard, layout: Layout, tokens: Numeric) -> Num
 
 def _scores(model: Model | ModelCard, tokens: Numeric, longest: Numeric | None) -> Number:
     """The indexer's scores in models whose sparse attention ranks every position."""
-    if isinstance(model, ModelCard) or not any(core.kind == "index" for _, layer in model.layers
-                                               if layer.mixer is not None for core in layer.mixer.cores()):
+    if isinstance(model, ModelCard):
         return 0.0
+    strides = [core.cache.stride for _, layer in model.layers if layer.mixer is not None
+               for core in layer.mixer.cores() if core.kind == "index" and core.cache is not None]
     positions = longest if longest is not None else float(model.context_trained or 0)
-    return SCORE_BYTES * tokens * positions
+    return SCORE_BYTES * tokens * positions / min(strides) if strides else 0.0
 
 
 def _has_states(model: Model | ModelCard) -> bool:
