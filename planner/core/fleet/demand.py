@@ -102,6 +102,25 @@ def cosine_day(peak_to_mean: float, peak_hour: float = 14.0) -> Array:
     return day
 
 
+def scaled_to_mean(shape: Array, mean: float) -> Array:
+    """Hourly load of a shape whose mean is given instead of its peak.
+
+    Parameters
+    ----------
+    shape : ndarray
+        (hour,) relative loads.
+    mean : float
+        Mean load [load].
+
+    Returns
+    -------
+    ndarray
+        (hour,) [load].
+    """
+    load: Array = shape * float(require_positive("mean demand", mean)) / float(require_positive("shape", shape.mean()))
+    return load
+
+
 def hours_of_period(demand: Demand, calendar: Calendar, period: int) -> Array:
     """Hourly load inside one period, growth applied month by month.
 

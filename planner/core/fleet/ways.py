@@ -16,7 +16,9 @@ from planner.core.fleet.columns import Pair, pairs
 from planner.core.fleet.cost import api_spending, commitment_worth, ledger, rental_worth
 from planner.core.fleet.offers import Commitment, Offer
 from planner.core.fleet.plan import Counts, Plan, active_units
+from planner.core.fleet.power import meter_power
 from planner.core.fleet.scenario import Pool, Scenario
+from planner.core.fleet.sizing import ROUNDING
 from planner.core.quantities.arrays import Array
 
 
@@ -151,7 +153,7 @@ def _way(scenario: Scenario, sized: Sized, combination: tuple[Offer, ...]) -> Wa
     rental = next((o for o in combination if not isinstance(o, Commitment) and o.kind != "owned"), None)
     if commitment is not None:
         started = just_in_time(left, period, commitment, scenario.calendar.periods) if rental is None else \
-            base_starts(left, scenario, commitment, rental)
+            base_starts(left, scenario, commitment, rental, most_units(scenario, commitment))
         acquired[commitment.id] = started
         left = np.maximum(left - active_units(commitment, started)[period].astype(np.int64), 0)
     if rental is not None:
@@ -190,7 +192,32 @@ def just_in_time(need: Counts, period: Counts, offer: Commitment, periods: int) 
     return started
 
 
-def base_starts(need: Counts, scenario: Scenario, offer: Commitment, rental: Offer) -> Counts:
+def most_units(scenario: Scenario, offer: Offer) -> float:
+    """Units of an offer its supply and its site have room for, were it alone there.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its sites.
+    offer : Offer
+        The offer.
+
+    Returns
+    -------
+    float
+        [1], inf without a limit.
+    """
+    site, caps = scenario.site(offer.site), [np.inf]
+    if offer.supply_total is not None:
+        caps.append(offer.supply_total)
+    if offer.on_site and site.power_cap_w is not None and offer.power_w > 0:
+        caps.append(np.floor(site.power_cap_w / float(meter_power(offer.power_w, site.pue)) * (1 + ROUNDING)))
+    if offer.on_site and site.rack_cap is not None and offer.units_per_rack is not None:
+        caps.append(site.rack_cap * offer.units_per_rack)
+    return float(min(caps))
+
+
+def base_starts(need: Counts, scenario: Scenario, offer: Commitment, rental: Offer, most: float = np.inf) -> Counts:
     """Starts of a commitment under a rental that cost least: each layer of need rents or commits, whichever is cheaper.
 
     Parameters
@@ -203,6 +230,8 @@ def base_starts(need: Counts, scenario: Scenario, offer: Commitment, rental: Off
         The base.
     rental : Offer
         What tops it up.
+    most : float
+        Units of the base there is room for [1].
 
     Returns
     -------
@@ -221,7 +250,9 @@ def base_starts(need: Counts, scenario: Scenario, offer: Commitment, rental: Off
     for rank, level in enumerate(levels):
         if level == 0:
             continue
-        layers = int(level - (levels[rank - 1] if rank else 0))
+        layers = int(min(level, most) - min(levels[rank - 1] if rank else 0, most))
+        if layers == 0:
+            break
         per_period = np.zeros(periods)
         np.add.at(per_period, period, np.where(inverse >= rank, rent, 0.0))
         for t in _cheapest_starts(per_period, start, offer):

@@ -1,0 +1,1 @@
+"""Procurement: scenarios in people's units to the fleet core, and its plans to answers."""
