@@ -1,0 +1,60 @@
+"""`planner frontier`: speed per user against throughput per GPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planner.cli import plan_options as opt
+from planner.cli.load_questions import checked, deployment_name, given, tokens
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example: planner frontier llama-3.1-70b h100 h200 --in 1000 --out 1000 --plot frontier.svg")
+def frontier(
+    model: Annotated[str, typer.Argument(help="A model.")], skus: Annotated[list[str], typer.Argument(help="SKUs.")],
+    in_: opt.In = "1000", out: opt.Out = "1000",
+    weights: Annotated[list[str] | None, typer.Option("--weights", help="Formats to try.")] = None,
+    engine: Annotated[list[str] | None, typer.Option("--engine", help="Engines to try.")] = None,
+    tp: opt.Tp = None, calibration: opt.Calibration = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it: .svg or .png.")] = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Draw the frontier over layouts, formats and concurrency."""
+    from planner.bootstrap import Planner
+    from planner.config import settings
+    from planner.schemas.frontier import FrontierRequest
+    from planner.services.frontier.reading import frontier_question
+
+    document = checked(FrontierRequest, given(
+        model=model, skus=skus, formats=weights or None, engines=engine or None, calibration=calibration,
+        deployment=given(tensor_parallel=tp),
+        workload={"input_tokens": tokens(in_, "in"), "output_tokens": tokens(out, "out")}))
+    answer = Planner(settings()).frontiers.answer(frontier_question(document))
+    if plot is not None:
+        from planner.cli.load_plots import draw_frontier
+
+        draw_frontier(answer, plot)
+    if as_json:
+        typer.echo(json.dumps(answer))
+    elif plot is None:
+        _print(answer)
+
+
+def _print(answer: dict[str, Any]) -> None:
+    from planner.cli.tables import console, number, table, time, whole
+
+    rows = table("Pareto set", "SKU", "deployment", "users", "tok/s per user", "tok/s per GPU", "TTFT", "USD/M out",
+                 left=2)
+    for point in sorted((p for p in answer["points"] if p["pareto"]), key=lambda p: -p["tokens_per_s_per_user"]):
+        rows.add_row(point["sku"], deployment_name(point["deployment"]), whole(point["concurrency"]),
+                     number(point["tokens_per_s_per_user"]), number(point["output_tokens_per_s_per_gpu"]),
+                     time(point["ttft_s"]), number(point["usd_per_million_output_tokens"]))
+    screen = console()
+    screen.print(rows)
+    screen.print(f"{len(answer['points'])} points, {len(answer['rejected'])} candidates left out; --json lists them.",
+                 style="dim")
