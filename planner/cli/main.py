@@ -92,7 +92,7 @@ def load(name: str) -> Any:  # noqa: ANN401 - a click command, vendored by typer
     return command
 
 
-app = typer.Typer(cls=Root, no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+app = typer.Typer(cls=Root, add_completion=False, rich_markup_mode=None,
                   help="Capacity planner for LLM serving: what limits a model on a GPU, and what it takes.")
 
 
