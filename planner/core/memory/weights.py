@@ -124,5 +124,5 @@ def vector_bytes(model: Model) -> float:
     for count, layer in model.layers:
         mixer = 0 if layer.mixer is None else layer.mixer.vectors()
         extra = sum(m.extra_parameters for m in layer.mixtures)
-        total += count * (mixer + layer.norm_parameters + extra)
+        total += count * (mixer + layer.norm_parameters + extra + layer.unused_parameters)
     return total * _VECTOR_BYTES
