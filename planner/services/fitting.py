@@ -27,6 +27,9 @@ _USABLE = 0.35
 # Isolated kernels repeat on the same operands, part of which stays in the last-level cache; serving reads them cold.
 _COLD = 0.95
 
+# What engines run when nobody picks a kernel: SGLang's runner is Triton for 16-bit experts (its server arguments).
+_DEFAULT_KERNELS: Mapping[tuple[str, str], str] = {("sglang", "bf16"): "triton"}
+
 ProfileTable = dict[str, dict[str, float]]
 Profiles = dict[tuple[str, str], ProfileTable]
 """(level, engine) → table.key → parameter → value."""
@@ -129,9 +132,10 @@ def profile_key(table: KernelTable) -> str:
 
 
 def _preferred(new: CurveFit, old: CurveFit) -> bool:
-    """Kernels before whole blocks, NCCL last, then the table with more rows."""
+    """Kernels before whole blocks, the engine's default kernel, then the table with more rows."""
     def rank(fit: CurveFit) -> tuple[bool, bool, int]:
-        return (fit.table.operator != "mla_block", "NCCL" not in fit.table.kernel, fit.rows)
+        default = _DEFAULT_KERNELS.get((fit.table.engine, fit.table.key))
+        return (fit.table.operator != "mla_block", fit.table.kernel == default, fit.rows)
     return rank(new) > rank(old)
 
 

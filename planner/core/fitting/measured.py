@@ -57,6 +57,8 @@ class MeasuredRow:
     """Answer tokens per second and GPU [1/s]."""
     fixed_lengths: bool = True
     """Every request has the same lengths, so that requests finish together."""
+    engine_call: bool = False
+    """Timed inside the engine: no server, tokeniser or transport."""
     source: str = ""
     group: str = ""
     """What is left out together when scoring."""

@@ -49,6 +49,8 @@ class Case:
     static: npt.NDArray[np.bool_]
     """All prompts at once, decoded together to the end."""
     fixed_lengths: npt.NDArray[np.bool_]
+    engine_call: npt.NDArray[np.bool_]
+    """Timed inside the engine, without its server."""
     groups: float
     """Attention groups of the replica [1]."""
     gpus: float
@@ -137,7 +139,7 @@ def _columns(found: Predicted, case: Case, profile: EfficiencyProfile, state: St
     alone = np.where(served > 1, prompts, first)  # time of all prompts of a static batch, run one after the other
     wall = np.where(case.static, alone + (answer - 1.0) * pure, view.ttft + (answer - 1.0) * view.tpot)
     found.tpot[case.rows] = np.where(case.static, pure, view.tpot)
-    found.ttft[case.rows] = np.where(case.static, profile.serving.ingest * 0.0 + alone, view.ttft)
+    found.ttft[case.rows] = np.where(case.static, alone, np.where(case.engine_call, first, view.ttft))
     found.rate[case.rows] = served * answer / wall * case.groups / case.gpus
 
 

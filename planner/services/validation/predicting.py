@@ -117,7 +117,8 @@ def _cases(rows: Sequence[MeasuredRow], places: Sequence[int], configuration: Co
         rows=np.asarray(places), table=configuration.table, chip=chip, profile=profile, policy=policy, limits=limits,
         input_tokens=prompts, output_tokens=answers, users=np.maximum(users, 1.0),
         static=np.array([row.load is Load.STATIC for row in members]),
-        fixed_lengths=np.array([row.fixed_lengths for row in members]), groups=groups,
+        fixed_lengths=np.array([row.fixed_lengths for row in members]),
+        engine_call=np.array([row.engine_call for row in members]), groups=groups,
         gpus=float(configuration.layout.gpus))]
 
 

@@ -122,7 +122,8 @@ def _serving(number: int, record: Record) -> MeasuredRow:
         expert=min(expert, tensor * data), gpus=gpus, tpot=_milliseconds(record, "tpot_ms_mean")
         or _milliseconds(record, "itl_ms_mean"), ttft=_milliseconds(record, "ttft_ms_mean"),
         rate=_number(record, "tok_s_per_gpu"), fixed_lengths=_RANDOM not in note and "uniform" not in note,
-        source=record["source"], group=record["source"], date=record.get("date_or_version", ""),
+        engine_call="no server" in note or load is Load.STATIC, source=record["source"], group=record["source"],
+        date=record.get("date_or_version", ""),
         speculative=record["spec_decode"] not in {"", "none"}, problem=problem)
 
 

@@ -53,6 +53,10 @@ class ServingTerms:
     """t_b: tokenise, transport and first scheduling of a request [s]."""
     wave_fixed: float
     """f where all requests have the same lengths."""
+    hidden: float
+    """ψ: share of the prompts' extra step time that running sequences do not feel, lengths varying, 0–1."""
+    hidden_fixed: float
+    """ψ where all requests have the same lengths."""
     cohort: float
     """g: prompts of the request's own cohort it waits for, lengths varying [1]."""
     cohort_fixed: float
