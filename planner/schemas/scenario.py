@@ -66,7 +66,7 @@ class ServiceObjective(Question):
 
     ttft_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
     tpot_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
-    percentile: Annotated[float, Field(ge=0.95, le=0.95, description="Percentiles offered: 0.95.")] = 0.95
+    percentile: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
 
 
 class MeasuredReplica(Question):
@@ -104,9 +104,9 @@ class CandidateQuestion(Question):
     """What may serve the workloads; every layout and format that fits when left out."""
 
     skus: list[Name] | None = Field(None, description="Left out: every SKU with a price.")
-    weights: list[Name] = Field(default_factory=lambda: ["auto", "fp8"])
+    weights: list[Name] = Field(default_factory=list, description="Left out: as published, fp8 and fp4 where native.")
     kv_cache: Name = "auto"
-    tensor_parallel: list[Size] = Field(default_factory=lambda: [1, 2, 4, 8])
+    tensor_parallel: list[Size] = Field(default_factory=list, description="Left out: every size inside a domain.")
     engine: Literal["vllm", "sglang", "trtllm", "generic"] = "vllm"
     calibration: Name = "auto"
     max_num_seqs: Annotated[int, Field(ge=1, le=1_000_000)] = 256
@@ -229,6 +229,7 @@ class ScenarioQuestion(Question):
     uncertainty: DoubtQuestion = DoubtQuestion()
     ranges: dict[Name, Annotated[list[Annotated[float, Field(ge=-1, le=100)]], Field(min_length=2, max_length=2)]] = (
         Field(default_factory=dict, description="Low and high end of an assumption, in place of the planning range."))
+    notes: list[Annotated[str, Field(max_length=500)]] = Field(default_factory=list, max_length=64)
     fleets: list[FixedFleet] = Field(default_factory=list, max_length=64, description="Fixed fleets to judge.")
 
 

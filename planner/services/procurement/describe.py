@@ -89,8 +89,8 @@ def _replicas(plan: Plan, read: Read) -> list[Answer]:
             "replicas_by_period": _by_period(plan, count.astype(np.float64)),
             "load_per_replica": unit_price(replica.load),
             "load_interval_90": None if replica.low is None else [unit_price(replica.low), unit_price(replica.high)],
-            "rate_per_replica": unit_price(replica.rate), "ttft_p95_s": finite(replica.ttft_s),
-            "tpot_p95_s": finite(replica.tpot_s), "limit": replica.limit,
+            "rate_per_replica": unit_price(replica.rate), "ttft_s": finite(replica.ttft_s),
+            "tpot_s": finite(replica.tpot_s), "limit": replica.limit,
             "tokens_per_s_per_user": unit_price(1 / replica.tpot_s) if finite(replica.tpot_s) else None})
     return found
 

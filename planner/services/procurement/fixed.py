@@ -39,7 +39,7 @@ def _judged(read: Read, w: int, fleet: Any) -> Answer:  # noqa: ANN401 - a mappi
     return {
         **row, "holds": best.share >= 1, "layout": f"{best.replicas} × {replica.layout}", "weights": replica.weights,
         "idle_gpus": best.idle_gpus, "carries": unit_price(best.carries), "share_of_peak": unit_price(best.share),
-        "limit": replica.limit, "tpot_p95_s": finite(replica.tpot_s), "ttft_p95_s": finite(replica.ttft_s),
+        "limit": replica.limit, "tpot_s": finite(replica.tpot_s), "ttft_s": finite(replica.ttft_s),
         "output_tokens_per_s": unit_price(tokens),
         "usd_per_hour": None if hourly is None else to_cent(hourly * fleet["gpus"]),
         "usd_per_million_output_tokens_full": unit_price(each),

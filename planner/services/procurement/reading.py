@@ -12,9 +12,9 @@ from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.scenario import Candidate, Limits, Scenario, Workload
 from planner.core.fleet.terms import periods_of
 from planner.core.hardware.chip import Chip
+from planner.core.serving.objective import Objective
 from planner.core.workload import Workload as Lengths
 from planner.services.catalog import CatalogService
-from planner.services.plan.question import Objective
 from planner.services.procurement.book import Book, PriceReader
 from planner.services.procurement.demand import Load, load_of, unit_of
 from planner.services.procurement.replicas import RATE, Rejected, Replica, ReplicaQuestion, ReplicaService
@@ -78,8 +78,9 @@ class ScenarioReader:
             blocks=document["blocks_per_period"], power_fraction=document["power_fraction"])
         unpriced = [s for s in skus if s not in priced]
         return Read(document=document, scenario=scenario, replicas=found.replicas, rejected=found.rejected,
-                    loads=found.loads, book=prices.book, notes=[*found.notes, *prices.book.notes],
-                    warnings=prices.book.warnings, unpriced=unpriced,
+                    loads=found.loads, book=prices.book,
+                    notes=[*document["notes"], *found.notes, *prices.book.notes],
+                    warnings=[*found.warnings, *prices.book.warnings], unpriced=unpriced,
                     sku_ids={name: chip.id for name, chip in chips.items()})
 
     def _default_skus(self, document: Fields, book: Book) -> list[str]:
@@ -99,6 +100,7 @@ class ScenarioReader:
         load = load_of(name, asked["demand"], asked["input_tokens"] + asked["output_tokens"])
         if asked["measured"]:
             replicas = [measured(m, asked, load.unit, chip_of(m["sku"]).id) for m in asked["measured"]]
+            found.warnings += self._doubted(document, asked, replicas, workspace)
         else:
             replicas, rejected = self._predicted(document, asked, skus, workspace)
             found.rejected += rejected
@@ -109,6 +111,25 @@ class ScenarioReader:
         found.loads[name] = load
         found.notes += load.notes
         found.workloads.append(_core_workload(asked, load, replicas, found.notes))
+
+    def _doubted(self, document: Fields, asked: Fields, replicas: list[Replica], workspace: str) -> list[str]:
+        """Say where a measurement and the performance model disagree; a measurement without a model is believed."""
+        found: list[str] = []
+        if asked["model"] is None:
+            return found
+        for given in replicas:
+            able, unable = self._predicted(document, asked, [given.sku], workspace)
+            small = [r for r in able if r.gpus <= given.gpus]
+            best = max((r.high or r.load for r in small), default=0.0)
+            fits = ", ".join(sorted({f"{r.layout} {r.weights}" for r in small}))
+            if not small:
+                reasons = "; ".join(dict.fromkeys(f"{r.layout} {r.weights}: {r.reason}" for r in unable[:3]))
+                found.append(f"By the model nothing fits {given.gpus} × {given.sku}: {reasons or 'all layouts are wider'}."
+                             " The measurement is used as given.")
+            elif given.load > best:
+                found.append(f"By the model {given.gpus} × {given.sku} carries at most {best:.3g} requests/s ({fits} fits), "
+                             f"less than the {given.load:.3g} measured. The measurement is used as given.")
+        return found
 
     def _predicted(self, document: Fields, asked: Fields, skus: list[str], workspace: str,
                    ) -> tuple[list[Replica], list[Rejected]]:
@@ -122,11 +143,12 @@ class ScenarioReader:
             workload=Lengths(input_tokens=asked["input_tokens"], output_tokens=asked["output_tokens"],
                              input_cv=asked["input_cv"], output_cv=asked["output_cv"],
                              prefix_cache_hit=asked["prefix_cache_hit"]),
-            objective=Objective(ttft_s=asked["slo"]["ttft_s"], tpot_s=asked["slo"]["tpot_s"]),
+            objective=Objective(ttft=asked["slo"]["ttft_s"], tpot=asked["slo"]["tpot_s"],
+                                percentile=asked["slo"]["percentile"]),
             tensor_parallel=tuple(chosen["tensor_parallel"]), kv_cache=chosen["kv_cache"], engine=chosen["engine"],
             calibration=chosen["calibration"], max_num_seqs=chosen["max_num_seqs"], workspace=workspace)
         for sku in skus:
-            able, unable = self._replicas.replicas(question, sku)
+            able, unable = self._replicas.replicas(question, sku, self._catalog.generation(workspace))
             replicas += able
             rejected += unable
         return replicas, rejected
@@ -140,6 +162,7 @@ class _Found:
     rejected: list[Rejected] = field(default_factory=list)
     loads: dict[str, Load] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def calendar_of(document: Fields) -> Calendar:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planner.core.errors import InvalidLayout, MissingFact, UnsupportedFormat
 from planner.core.execution.interval import factors
 from planner.core.execution.prompt import prompt_cost
-from planner.core.memory.fit import MemoryFit
-from planner.core.quantities.format import binary_bytes
+from planner.core.fleet.sizing import request_seconds
+from planner.core.serving.objective import Objective, at_percentile, largest, largest_rate
 from planner.core.serving.steady_state import Limit, SteadyState
 from planner.core.workload import Workload
 from planner.services.plan.answer import PlanService
-from planner.services.plan.configuration import Configuration, widths
+from planner.services.plan.configuration import Configuration, Memo, widths
 from planner.services.plan.evidence import known_pair
-from planner.services.plan.load import LIMIT_NAMES, solve
-from planner.services.plan.question import AUTO, Deployment, Objective, PlanQuestion
+from planner.services.plan.load import LIMIT_NAMES, lengths_of, mean_context, solve
+from planner.services.plan.question import AUTO, Deployment, PlanQuestion
+from planner.services.sizing.candidates import Candidate, candidates
+from planner.services.sizing.question import Constraints, Row, SizingQuestion
 
 RATE, IN_FLIGHT = "request/s", "request in flight"
-HALVINGS = 24
-"""[1] Bisection steps: the largest load to 2^-24 of its bracket."""
-BELOW_SATURATION = 0.999
-"""[1] Highest share of the largest rate that a queue with an objective is asked about."""
 WIDER = (2, 4, 8)
 """[1] Pipeline stages tried, a node each, when no layout inside a node fits."""
+KEPT = 4096
+"""[1] Answers about replicas kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +74,10 @@ class ReplicaQuestion:
     """Lengths; its load is ignored."""
     objective: Objective
     unit: str
-    weights: tuple[str, ...]
-    tensor_parallel: tuple[int, ...]
+    weights: tuple[str, ...] = ()
+    """Empty: as published, and fp8 and fp4 where the chip computes in them."""
+    tensor_parallel: tuple[int, ...] = ()
+    """Empty: every power of two inside a scale-up domain."""
     kv_cache: str = AUTO
     engine: str = "vllm"
     calibration: str = AUTO
@@ -85,137 +86,134 @@ class ReplicaQuestion:
 
 
 class ReplicaService:
-    """Largest loads of replicas, from the plan's own steady state."""
+    """Largest loads of replicas, from the plan's own steady state; answers about named models are kept."""
 
     def __init__(self, plans: PlanService) -> None:
         self._plans = plans
+        self._kept = Memo(KEPT)
 
-    def replicas(self, question: ReplicaQuestion, sku: str) -> tuple[list[Replica], list[Rejected]]:
+    def replicas(self, question: ReplicaQuestion, sku: str, generation: int = 0,
+                 ) -> tuple[list[Replica], list[Rejected]]:
         """Return what every layout and format of a SKU carries, and those that cannot."""
-        found: dict[tuple[str, str], Replica] = {}
-        rejected: dict[tuple[str, str], Rejected] = {}
-        for weights in question.weights:
-            fits = False
-            for deployment in self._deployments(question, sku, weights):
-                if fits and deployment.pipeline_parallel > 1:
+        if not isinstance(question.model, str):
+            return self._replicas(question, sku)
+        return self._kept.get((question, sku, generation), lambda: self._replicas(question, sku))
+
+    def _replicas(self, question: ReplicaQuestion, sku: str) -> tuple[list[Replica], list[Rejected]]:
+        refused: list[Row] = []
+        found, rejected = self._tried(question, sku, refused, Deployment())
+        # Only a model too large for one node goes over several: a pipeline stage on each.
+        if not found and not rejected:
+            domain = self._domain(question, sku)
+            for stages in WIDER:
+                found, rejected = self._tried(question, sku, refused, Deployment(
+                    tensor_parallel=domain, pipeline_parallel=stages))
+                if found or rejected:
                     break
-                one = self._replica(question, sku, deployment)
-                key = (one.layout, one.weights)
-                if isinstance(one, Replica):
-                    found.setdefault(key, one)
-                    fits = True
-                else:
-                    rejected.setdefault(key, one)
-        return list(found.values()), [r for key, r in rejected.items() if key not in found]
+        rejected += [Rejected(sku=sku, layout=_layout_of_row(row["deployment"]), reason=row["reason"],
+                              weights=row["deployment"]["weights"]) for row in refused]
+        return found, rejected
 
-    def _deployments(self, question: ReplicaQuestion, sku: str, weights: str) -> Iterator[Deployment]:
-        base = Deployment(engine=question.engine, weights=weights, kv_cache=question.kv_cache,
-                          max_num_seqs=question.max_num_seqs)
-        resolved, base, _ = self._plans.resolve(self._plan_question(question, sku, base))
-        domain = max(widths(resolved))
-        for tensor in question.tensor_parallel:
-            if tensor <= domain:
-                yield replace(base, tensor_parallel=tensor)
-        for stages in WIDER:
-            yield replace(base, tensor_parallel=domain, pipeline_parallel=stages)
+    def _tried(self, question: ReplicaQuestion, sku: str, refused: list[Row], shape: Deployment,
+               ) -> tuple[list[Replica], list[Rejected]]:
+        asked = SizingQuestion(
+            model=question.model, skus=(sku,), workload=replace(question.workload, request_rate=1.0, concurrency=None),
+            objective=question.objective, calibration=question.calibration, workspace=question.workspace,
+            constraints=Constraints(engines=(question.engine,), formats=question.weights),
+            deployment=replace(shape, kv_cache=question.kv_cache, max_num_seqs=question.max_num_seqs))
+        found: list[Replica] = []
+        rejected: list[Rejected] = []
+        for candidate in candidates(self._plans, asked, sku, refused):
+            tensor = candidate.configuration.layout.tensor
+            if question.tensor_parallel and shape.tensor_parallel is None and tensor not in question.tensor_parallel:
+                continue
+            one = _carried(candidate, question)
+            (found if isinstance(one, Replica) else rejected).append(one)  # type: ignore[arg-type]
+        return found, rejected
 
-    def _plan_question(self, question: ReplicaQuestion, sku: str, deployment: Deployment) -> PlanQuestion:
-        return PlanQuestion(model=question.model, sku=sku, deployment=deployment, calibration=question.calibration,
-                            workload=replace(question.workload, concurrency=1.0, request_rate=None),
-                            workspace=question.workspace)
-
-    def _replica(self, question: ReplicaQuestion, sku: str, deployment: Deployment) -> Replica | Rejected:
-        stages = deployment.pipeline_parallel
-        layout = f"tp{deployment.tensor_parallel}" + (f" pp{stages}" if stages > 1 else "")
-        try:
-            configuration, deployment, _ = self._plans.configure(self._plan_question(question, sku, deployment))
-        except (MissingFact, InvalidLayout, UnsupportedFormat) as error:
-            return Rejected(sku=sku, layout=layout, weights=deployment.weights, reason=error.detail)
-        tokens = question.workload.input_tokens + question.workload.output_tokens
-        fit = configuration.fit(deployment, tokens)
-        name = configuration.weights
-        if not fit.fits:
-            reason = f"does not fit: short of {binary_bytes(float(fit.shortfall_bytes))} per GPU"
-            return Rejected(sku=sku, layout=layout, weights=name, reason=reason)
-        state = largest(configuration, deployment, question, fit)
-        if isinstance(state, str):
-            return Rejected(sku=sku, layout=layout, weights=name, reason=state)
-        return _described(configuration, deployment, question, state, layout)
+    def _domain(self, question: ReplicaQuestion, sku: str) -> int:
+        resolved, _, _ = self._plans.resolve(PlanQuestion(
+            model=question.model, sku=sku, calibration=question.calibration, workspace=question.workspace,
+            deployment=Deployment(engine=question.engine)))
+        return max(widths(resolved))
 
 
-def largest(configuration: Configuration, deployment: Deployment, question: ReplicaQuestion, fit: MemoryFit,
-            ) -> SteadyState | str:
-    """The steady state at the largest load that keeps the objective, or why none does."""
-    lengths, goal = question.workload, question.objective
+def _layout_of_row(row: Row) -> str:
+    return f"tp{row['tensor_parallel']}" + (f" dp{row['data_parallel']}" if row["data_parallel"] > 1 else "")
 
-    def at_rate(load: float) -> SteadyState:
-        return solve(configuration, deployment, replace(lengths, request_rate=load, concurrency=None), fit)
 
-    def at_concurrency(load: float) -> SteadyState:
-        return solve(configuration, deployment, replace(lengths, concurrency=load, request_rate=None), fit)
+def layout_of(configuration: Configuration) -> str:
+    """A layout in a few letters: tp4, tp8 pp2, dp8 ep8."""
+    layout = configuration.layout
+    sizes = {"tp": layout.tensor, "pp": layout.pipeline, "dp": layout.data, "ep": layout.expert}
+    return " ".join(f"{name}{size}" for name, size in sizes.items() if size > 1) or "tp1"
 
+
+def _carried(candidate: Candidate, question: ReplicaQuestion) -> Replica | Rejected:
+    """The replica at its largest load, or why it carries none."""
+    configuration, deployment = candidate.configuration, candidate.deployment
+    goal, lengths = question.objective, question.workload
     if question.unit == RATE:
-        most = float(at_rate(1e-6).max_request_rate)
-        free = goal.ttft_s is None and goal.tpot_s is None
-        return _bisect(at_rate, goal, most * 1e-6, most if free else most * BELOW_SATURATION)
-    running = float(deployment.max_num_seqs * configuration.layout.data)
-    return _bisect(at_concurrency, goal, 1.0, max(min(running, float(fit.max_concurrency)), 1.0))
+        best = largest_rate(configuration.plain_table(mean_context(lengths)), lengths_of(lengths), configuration.policy,
+                            configuration.limits(deployment, candidate.fit.kv_pool_bytes), goal, lengths.arrival_cv)
+        if best.rate:
+            return _described(candidate, question, best.steady)
+        missed = _missed(best.steady, goal)
+        return _refused(candidate, missed or "no load keeps the objective")
+
+    def at(users: float) -> SteadyState:
+        return solve(configuration, deployment, replace(lengths, concurrency=users, request_rate=None), candidate.fit)
+
+    places = float(deployment.max_num_seqs * configuration.layout.data)
+    most = max(min(places, float(candidate.fit.max_concurrency)), 1.0)
+    missed = _missed(at(1.0), goal)
+    if missed is not None:
+        return _refused(candidate, missed)
+    return _described(candidate, question, at(largest(lambda users: _missed(at(users), goal) is None, 1.0, most)))
 
 
-def _bisect(at: Callable[[float], SteadyState], goal: Objective, low: float, high: float) -> SteadyState | str:
-    """The largest load in a bracket whose percentiles keep the objective: they only rise with load."""
-    top = at(high)
-    if (goal.ttft_s is None and goal.tpot_s is None) or _broken(top, goal) is None:
-        return top
-    state = at(low)
-    reason = _broken(state, goal)
-    if reason is not None:
-        return reason
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        tried = at(middle)
-        if _broken(tried, goal) is None:
-            low, state = middle, tried
-        else:
-            high = middle
-    return state
+def _refused(candidate: Candidate, reason: str) -> Rejected:
+    configuration = candidate.configuration
+    return Rejected(sku=configuration.resolved.chip.id, layout=layout_of(configuration), weights=configuration.weights,
+                    reason=reason)
 
 
-def _broken(state: SteadyState, goal: Objective) -> str | None:
-    for name, value, limit in (("TTFT", state.latency.ttft_p95, goal.ttft_s),
-                               ("TPOT", state.latency.tpot_p95, goal.tpot_s)):
-        if limit is not None and not float(value) <= limit:
-            return f"{name} p95 {float(value):.3g} s is above {limit:g} s even on an idle replica"
+def _missed(state: SteadyState, goal: Objective) -> str | None:
+    """The objective an almost idle replica already misses; None when it keeps both."""
+    ttft, tpot = at_percentile(state.latency, goal.percentile)
+    for name, value, limit in (("first token", ttft, goal.ttft), ("a token", tpot, goal.tpot)):
+        if limit is not None and not value <= limit:
+            return f"{name} takes {value:.3g} s at the {goal.percentile:g} quantile, {limit:g} s are asked"
     return None
 
 
-def _described(configuration: Configuration, deployment: Deployment, question: ReplicaQuestion, state: SteadyState,
-               layout: str) -> Replica:
-    gpus, workload = configuration.layout.gpus, question.workload
+def _described(candidate: Candidate, question: ReplicaQuestion, state: SteadyState) -> Replica:
+    configuration, workload = candidate.configuration, question.workload
+    gpus = configuration.layout.gpus
     cached = workload.prefix_cache_hit * workload.input_tokens
     prompt = prompt_cost(configuration.bound, max(workload.input_tokens - cached, 1.0), cached,
-                         float(deployment.max_num_batched_tokens))
-    rate = float(state.request_rate)
-    each = float(state.latency.ttft_mean) + (workload.output_tokens - 1) * float(state.latency.tpot_mean)
+                         float(candidate.deployment.max_num_batched_tokens))
+    rate, times = float(state.request_rate), state.latency
+    each = request_seconds(float(times.ttft_mean), float(times.tpot_mean), workload.output_tokens)
     in_flight = float(state.concurrency) if question.unit == IN_FLIGHT else rate * each
     load = rate if question.unit == RATE else in_flight
-    bound = _names_objective(state, question.objective)
+    ttft, tpot = at_percentile(times, question.objective.percentile)
+    bound = _at_limit(ttft, tpot, question.objective)
     # How many requests fit in memory is counted, not predicted; only rates and objectives carry the model's error.
     low, high = interval(configuration) if question.unit == RATE or bound else (None, None)
     return Replica(
-        sku=configuration.resolved.chip.id, layout=layout, gpus=gpus, weights=configuration.weights, load=load,
-        low=None if low is None else load * low, high=None if high is None else load * high, rate=rate,
-        in_flight=in_flight, seconds_per_request=in_flight / rate, ttft_s=float(state.latency.ttft_p95),
-        tpot_s=float(state.latency.tpot_p95), prefill_gpu_s=float(prompt.summary.time_s) * gpus,
+        sku=configuration.resolved.chip.id, layout=layout_of(configuration), gpus=gpus, weights=configuration.weights,
+        load=load, low=None if low is None else load * low, high=None if high is None else load * high, rate=rate,
+        in_flight=in_flight, seconds_per_request=in_flight / rate, ttft_s=ttft, tpot_s=tpot,
+        prefill_gpu_s=float(prompt.summary.time_s) * gpus,
         decode_gpu_s=workload.output_tokens * float(state.t_decode) / float(state.batch) * gpus,
         limit=bound or LIMIT_NAMES.get(Limit(int(float(state.limit))), "none"))
 
 
-def _names_objective(state: SteadyState, goal: Objective) -> str | None:
-    """Which percentile stands at its limit; None when the engine's own limits bind first."""
-    for name, value, limit in (("ttft", state.latency.ttft_p95, goal.ttft_s),
-                               ("tpot", state.latency.tpot_p95, goal.tpot_s)):
-        if limit is not None and float(value) > 0.99 * limit:
+def _at_limit(ttft: float, tpot: float, goal: Objective) -> str | None:
+    """Which latency stands at its limit; None when the engine's own limits bind first."""
+    for name, value, limit in (("ttft", ttft, goal.ttft), ("tpot", tpot, goal.tpot)):
+        if limit is not None and value > 0.99 * limit:
             return name
     return None
 
