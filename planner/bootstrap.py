@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from planner.services.parse import Grammar
     from planner.services.plan.answer import PlanService
     from planner.services.questions.answering import Answering
+    from planner.services.procurement.fleet import FleetService
+    from planner.services.procurement.replicas import ReplicaService
+    from planner.services.procurement.whatif import ProcurementService
     from planner.services.simulation.service import SimulationService
     from planner.services.sizing.service import SizingService
     from planner.services.supervision import Supervisor
@@ -141,6 +144,27 @@ class Planner:
         from planner.services.simulation.service import SimulationService  # noqa: PLC0415 - as above
 
         return SimulationService(self.plans)
+
+    @cached_property
+    def replicas(self) -> ReplicaService:
+        """Return what replicas carry, for procurement."""
+        from planner.services.procurement.replicas import ReplicaService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return ReplicaService(self.plans)
+
+    @cached_property
+    def procurements(self) -> ProcurementService:
+        """Return the procurement what-ifs."""
+        from planner.services.procurement.whatif import ProcurementService  # noqa: PLC0415 - as above
+
+        return ProcurementService(self.catalog, self.replicas)
+
+    @cached_property
+    def fleets(self) -> FleetService:
+        """Return the fleet optimiser."""
+        from planner.services.procurement.fleet import FleetService  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        return FleetService(self.catalog, self.replicas)
 
     @cached_property
     def resources(self) -> ResourceService:

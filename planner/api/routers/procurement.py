@@ -23,7 +23,7 @@ def whatif(body: WhatIfRequest, planner: Services, who: Who) -> Response:
     moves the answer most, and what the question lacks. Money is USD; loads are totals unless called per replica.
     """
     against = None if body.against is None else named(body.against, planner, who.workspace)
-    return json_answer(planner.whatifs.answer(
+    return json_answer(planner.procurements.answer(
         named(body.scenario, planner, who.workspace), against=against, sensitive=body.sensitivity,
         uncertain=body.uncertainty, workspace=who.workspace))
 

@@ -124,11 +124,11 @@ class ScenarioReader:
             fits = ", ".join(sorted({f"{r.layout} {r.weights}" for r in small}))
             if not small:
                 reasons = "; ".join(dict.fromkeys(f"{r.layout} {r.weights}: {r.reason}" for r in unable[:3]))
-                found.append(f"By the model nothing fits {given.gpus} × {given.sku}: {reasons or 'all layouts are wider'}."
-                             " The measurement is used as given.")
+                found.append(f"By the model nothing fits {given.gpus} × {given.sku}: "
+                             f"{reasons or 'all layouts are wider'}. The measurement is used as given.")
             elif given.load > best:
-                found.append(f"By the model {given.gpus} × {given.sku} carries at most {best:.3g} requests/s ({fits} fits), "
-                             f"less than the {given.load:.3g} measured. The measurement is used as given.")
+                found.append(f"By the model {given.gpus} × {given.sku} carries at most {best:.3g} requests/s ({fits} "
+                             f"fits), less than the {given.load:.3g} measured. The measurement is used as given.")
         return found
 
     def _predicted(self, document: Fields, asked: Fields, skus: list[str], workspace: str,

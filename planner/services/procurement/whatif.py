@@ -29,7 +29,7 @@ CONVENTIONS = (
 )
 
 
-class WhatIfService:
+class ProcurementService:
     """Answers procurement what-ifs."""
 
     def __init__(self, catalog: CatalogService, replicas: ReplicaService,
