@@ -1,0 +1,1 @@
+"""The Slack app: capacity answers where the question is asked."""
