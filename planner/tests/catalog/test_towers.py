@@ -66,7 +66,8 @@ def test_nested_and_unknown_encoders() -> None:
 
 def test_catalogued_towers_agree_with_the_formula() -> None:
     catalog = built_in_models()
-    for model_id in ("qwen/qwen3-vl-30b-a3b-instruct", "qwen/qwen3.6-27b", "qwen/qwen3.5-35b-a3b"):
+    for model_id in ("qwen/qwen3-vl-30b-a3b-instruct", "qwen/qwen3.6-27b", "qwen/qwen3.5-35b-a3b",
+                     "ibm-granite/granite-vision-3.3-2b"):
         record = catalog.record(model_id)
         (tower,), _ = towers_of(record["config"], catalog.model(model_id).hidden)
         assert tower.parameters == record["towers"][0]["parameters"]

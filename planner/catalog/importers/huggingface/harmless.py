@@ -4,8 +4,8 @@ from __future__ import annotations
 
 _SUFFIXES = ("_token_id", "_token_ids", "_token_index", "_dropout", "_dropout_rate", "_dropout_prob", "_pdrop",
              "_drop_prob", "_eps", "_epsilon", "_coef", "_loss_weight", "_softcap", "_softcapping", "_init_std",
-             "_init_range", "_initializer_range", "_noise", "_scaling_factor", "_theta", "_freq_base", "_base_freq",
-             "_act", "_activation")
+             "_init_range", "_initializer_range", "_noise", "_multiplier_scale", "_scaling_factor", "_theta",
+             "_freq_base", "_base_freq", "_act", "_activation")
 _PREFIXES = ("_", "initializer", "init_", "rope_", "rotary_", "transformers", "generation", "torch_dtype", "longrope",
              "yarn", "mscale", "router_aux", "router_z", "aux_loss", "bos_", "eos_", "pad_", "sep_", "unk_",
              "vision_start", "vision_end", "summary_", "attention_softmax", "scale_attn", "auto_", "flash_", "unsloth")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner.catalog.importers.huggingface.defaults import CLASS_DEFAULTS
 from planner.catalog.importers.huggingface.registry import reader_name
+from planner.catalog.importers.huggingface.towers import ENCODERS
 from planner.core.errors import MissingFact
 
 _NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "text_model_config")
@@ -23,11 +24,11 @@ _INNER_TYPES = {
     "cohere2", "ovis2": "qwen2",
 }
 _ARCHITECTURES = {
-    "LlamaForCausalLM": "llama", "MistralForCausalLM": "mistral", "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM":
-    "qwen3", "Qwen3MoeForCausalLM": "qwen3_moe", "InternLM2ForCausalLM": "internlm2", "GptOssForCausalLM": "gpt_oss",
-    "DeepseekV3ForCausalLM": "deepseek_v3", "GemmaForCausalLM": "gemma", "DeepseekV4ForCausalLM": "deepseek_v4",
-    "DeepseekV32ForCausalLM": "deepseek_v32", "Phi3ForCausalLM": "phi3", "Qwen2MoeForCausalLM": "qwen2_moe",
-    "MixtralForCausalLM": "mixtral",
+    "LlamaForCausalLM": "llama", "MistralForCausalLM": "mistral", "Qwen2ForCausalLM": "qwen2", "Qwen3MoeForCausalLM":
+    "qwen3_moe", "InternLM2ForCausalLM": "internlm2", "GptOssForCausalLM": "gpt_oss", "DeepseekV3ForCausalLM":
+    "deepseek_v3", "GemmaForCausalLM": "gemma", "DeepseekV4ForCausalLM": "deepseek_v4", "Grok1ForCausalLM": "grok-1",
+    "Grok1ModelForCausalLM": "grok-1", "DeepseekV32ForCausalLM": "deepseek_v32", "Phi3ForCausalLM": "phi3",
+    "Qwen2MoeForCausalLM": "qwen2_moe", "MixtralForCausalLM": "mixtral",
 }
 
 
@@ -58,7 +59,7 @@ def language_part(config: Mapping[str, object]) -> LanguagePart:
     values = dict(outer)
     if kind in _INNER_TYPES and f"{kind}_text" == _INNER_TYPES[kind]:
         kind = _INNER_TYPES[kind]  # the flat form that older files of the family have
-    for name in ("vision_config", "audio_config"):
+    for name in ENCODERS:
         values.pop(name, None)
     return LanguagePart(values=values, model_type=kind, pointer=pointer, read=_WRAPPER_FIELDS)
 

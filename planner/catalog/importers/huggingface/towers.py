@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from planner.catalog.importers.huggingface.fields import Fields
 from planner.core.architecture.model import Tower
 
-_ENCODERS = ("vision_config", "audio_config", "visual", "vit_config", "vision_tower_config", "speech_config")
+ENCODERS = ("vision_config", "audio_config", "visual", "vit_config", "vision_tower_config", "speech_config",
+            "img_processor", "audio_processor")
 
 
 def towers_of(config: Mapping[str, object], hidden: int) -> tuple[tuple[Tower, ...], tuple[str, ...]]:
@@ -20,7 +21,7 @@ def towers_of(config: Mapping[str, object], hidden: int) -> tuple[tuple[Tower, .
     sources = [config, *(inner for name in ("thinker_config", "llm_config")
                          if isinstance(inner := config.get(name), Mapping))]
     for source in sources:
-        for name in _ENCODERS:
+        for name in ENCODERS:
             vision = source.get(name)
             if not isinstance(vision, Mapping) or not vision:
                 continue
@@ -94,6 +95,9 @@ def _llava(v: Fields, c: Fields, hidden: int) -> Tower:
         return _pixtral(v, c, hidden)
     siglip = v.text("model_type") == "siglip_vision_model"
     total, width, depth, count = _siglip(v) if siglip else _clip(v)
+    if siglip and v.flag("vision_use_head", default=True):
+        inner = v.whole("intermediate_size", default=3072)
+        total += width + _block(width, inner, norms=2)  # the pooling head, loaded though unused
     layers = c.raw("vision_feature_layer")
     features = width * (len(layers) if isinstance(layers, list | tuple) else 1)
     bias = 1 if c.flag("multimodal_projector_bias", default=True) else 0

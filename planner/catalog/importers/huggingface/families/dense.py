@@ -94,7 +94,7 @@ TRAITS = {
         Traits(qk_norm="head"),
     "gemma": Traits(tied=True), "gemma2": Traits(tied=True, norms=4, period=2),
     "gemma3_text": Traits(tied=True, norms=4, qk_norm="head", period=6), "vaultgemma": Traits(tied=True, period=2),
-    "phi3": Traits(slides=True), "phi4mm": Traits(slides=True), "phi3small": LLAMA,
+    "phi3": Traits(slides=True), "phi4mm": Traits(slides=True), "phi3_v": Traits(slides=True),
     "olmo": Traits(norm_weights=0), "olmo2": Traits(qk_norm="full"), "olmo3": Traits(qk_norm="full", period=4),
     "cohere": Traits(tied=True, norms=1, qk_norm="all", qk_norm_default=False),
     "cohere2": Traits(tied=True, norms=1, period=4),
@@ -121,6 +121,8 @@ _FIXED: Mapping[str, Mapping[str, tuple[object, ...]]] = {
 def read(f: Fields, model_type: str) -> Draft:
     """Any family of the table."""
     f.understood("no_rope_layers", "sliding_window")
+    if model_type in {"phi4mm", "phi3_v"}:
+        f.understood("embd_layer", "vision_lora", "speech_lora", "full_attn_mod", "interpolate_factor")
     for name, allowed in _FIXED.get(model_type, {}).items():
         f.must_be(name, *allowed)
     traits = TRAITS[model_type]

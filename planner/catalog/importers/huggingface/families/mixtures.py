@@ -79,7 +79,9 @@ def mixtral(f: Fields, model_type: str) -> Draft:
     shared = f.whole("shared_intermediate_size", default=0)
     part = mixture(s.hidden, experts, chosen, width, shared=shared, router_biases=biases)
     head = s.vocabulary if f.flag("lm_head_bias") else 0
-    draft = build(f, s, traits, every_layer(part))
+    # Grok-2 runs a dense MLP beside the experts.
+    parts = (part, gated(s.hidden, f.whole("intermediate_size"))) if f.flag("residual_moe") else (part,)
+    draft = build(f, s, traits, lambda _: parts)
     return replace(draft, head_biases=head)
 
 
