@@ -115,6 +115,7 @@ def _fill(found: Predicted, policy: SchedulerPolicy, cases: Sequence[Case], prof
                              output_tokens=_side_by_side(cases, "output_tokens"))
     running = np.concatenate([_running(case, table, policy) for case, table in zip(cases, tables, strict=True)])
     users = np.minimum(_side_by_side(cases, "users"), 1e9)
+    users = np.where(users >= 1e9, running, users)  # more requests than places: every place is taken, none is timed
     limits = ServingLimits(
         kv_capacity_tokens=1e15, max_num_seqs=running,
         token_budget=np.concatenate([np.broadcast_to(c.limits.token_budget, c.rows.shape) for c in cases]))

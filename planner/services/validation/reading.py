@@ -109,8 +109,9 @@ def _serving(number: int, record: Record) -> MeasuredRow:
     pipeline = _whole(record, "pp")
     tensor = _whole(record, "tp") if record["tp"] else max(gpus // (pipeline * data), 1)
     note = record.get("params_note", "")
-    problem = "" if tensor * data * pipeline in {gpus, tensor * pipeline} else "tp, pp and dp do not give the GPUs"
-    data = max(gpus // (tensor * pipeline), 1) if data > 1 else 1
+    if data > 1 and tensor * pipeline == gpus and gpus % (pipeline * data) == 0:
+        tensor = gpus // (pipeline * data)  # attention data parallelism inside the tensor-parallel group
+    problem = "" if data == 1 or tensor * data * pipeline == gpus else "tp, pp and dp do not give the GPUs"
     weights = weights_of(record["weight_dtype"], engine_label)
     if not record["isl"]:
         raise InvalidQuantity("prompt length not stated")
