@@ -88,3 +88,16 @@ def test_a_log_without_its_model_asks_for_it(client):
     answer = client.post("/v1/import/engine-log", json={"text": TRTLLM, "sku": "rtx-5090-32gb"})
     assert (answer.status_code, answer.json()["code"]) == (422, "missing_fact")
     assert client.post("/v1/import/engine-log", json={"text": "hello"}).status_code == 422
+
+
+def test_what_a_log_teaches_is_kept_and_applies_to_the_plans_that_name_it(client):
+    heavier = VLLM_V1.replace("58.11 GiB", "50.11 GiB")
+    given = {"sku": "h100", "memory_utilization": 0.95, "max_num_seqs": 1024}
+    body, _ = log(client, heavier, save_as="our-h100", **given)
+    extra = body["learned"]["extra_reserve_bytes"]
+    assert extra == pytest.approx(8 * 2**30, rel=0.05)
+    question = {"model": "llama-3.1-8b", "sku": "h100"}
+    usual, ours = (client.post("/v1/plan", json=question | more).json()["fit"]
+                   for more in ({}, {"calibration": "our-h100"}))
+    assert usual["kv_pool_bytes"] - ours["kv_pool_bytes"] == pytest.approx(extra)
+    assert client.post("/v1/import/engine-log", json={"text": VLLM_V1, "save_as": "nothing"}).status_code == 422

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from planner.services.labs import LabService
     from planner.services.parse import Grammar
     from planner.services.plan.answer import PlanService
-    from planner.services.questions.answering import Answering
     from planner.services.procurement.fleet import FleetService
     from planner.services.procurement.replicas import ReplicaService
     from planner.services.procurement.whatif import ProcurementService
+    from planner.services.questions.answering import Answering
     from planner.services.simulation.service import SimulationService
     from planner.services.sizing.service import SizingService
     from planner.services.supervision import Supervisor
@@ -68,8 +68,9 @@ class Planner:
 
     def _calibration(self, workspace: str, name: str) -> Mapping[str, object]:
         """Return a stored calibration, its SKU under its catalogued name."""
-        document = self.catalog.entry("calibration", name, workspace).document
-        return {**document, "sku": self.catalog.sku(str(document["sku"]), workspace).id}
+        entry = self.catalog.entry("calibration", name, workspace)
+        sku = self.catalog.sku(str(entry.document["sku"]), workspace).id
+        return {**entry.document, "sku": sku, "version": entry.version}
 
     @cached_property
     def grammar(self) -> Grammar:

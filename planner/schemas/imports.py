@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from planner.schemas.base import Answer, Name, Question
+from planner.schemas.base import Answer, Name, Question, Slug
 
 _Text = Annotated[str, Field(min_length=1, max_length=4 * 2**20)]
 
@@ -23,6 +23,8 @@ class EngineLogRequest(Question):
     max_num_batched_tokens: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
     memory_bytes: Annotated[float, Field(gt=0, le=1e15)] | None = Field(
         None, description="Memory of the GPU as the runtime reports it, where the log does not.")
+    save_as: Slug | None = Field(None, description="Keep what was learned as a calibration of this id; plans that name "
+                                                   "it reserve as much as the log did.")
 
 
 class LogLine(Answer):

@@ -11,6 +11,7 @@ from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.quantities.units import GIB
 
 AUTO, IDEAL = "auto", "ideal"
 Record = Mapping[str, Any]
@@ -50,11 +51,16 @@ class CalibratedProfiles:
         if base is None:
             raise MissingFact(f"{chip.name} has no efficiency profile to lay the calibration over.",
                               fact=f"profile.{chip.id}")
-        return overlay(base, chip, stored.get("record", stored), calibration)
+        made = overlay(base, chip, stored.get("record", stored), calibration)
+        return replace(made, source=f"{made.source} (version {stored.get('version', 1)})")
 
 
 def overlay(base: EfficiencyProfile, chip: Chip, record: Record, name: str) -> EfficiencyProfile:
     """The profile with every measured curve in place of the built-in one; overheads and queueing terms stay."""
+    if "memory" in record:
+        base = _with_reserve(base, record, name)
+        if not record.get("curves"):
+            return base
     gemm, decode, prompt = dict(base.gemm), dict(base.decode), dict(base.prompt)
     pointwise, replaced = base.pointwise, []
     for curve in _curves(record):
@@ -86,6 +92,12 @@ def overlay(base: EfficiencyProfile, chip: Chip, record: Record, name: str) -> E
     return replace(base, id=name, gemm=gemm, decode=decode, prompt=prompt, pointwise=pointwise,
                    measured_on=str(record["measured_on"])[:10], inherited=kept,
                    source=f"calibration of {record['device']['name']} ({', '.join(replaced)}); rest: {base.source}")
+
+
+def _with_reserve(base: EfficiencyProfile, record: Record, name: str) -> EfficiencyProfile:
+    extra = float(record["memory"]["extra_reserve_bytes"])
+    source = f"start-up log ({name}): {extra / GIB:+.2f} GiB beside the predicted reserve; {base.source}"
+    return replace(base, id=name, extra_reserve=extra, measured_on=str(record["measured_on"])[:10], source=source)
 
 
 def datasheet_comparison(chip: Chip, record: Record) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 from planner.core.architecture.model import Model, ModelCard
@@ -90,6 +91,18 @@ def _as_question() -> Iterator[None]:
         yield
     except AdapterError as error:
         raise InvalidQuantity(error.detail, hint=error.hint, pointer="") from error
+
+
+def learned_profile(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The calibration document that keeps what a log taught."""
+    learned = answer["learned"]
+    if learned is None or learned["sku"] is None:
+        raise MissingFact("The log teaches no reserve: it lacks weights, pool, utilisation or its GPU.",
+                          fact="learned", pointer="/save_as", hint="Give sku, memory_utilization and the whole log.")
+    today = datetime.now(UTC).date().isoformat()
+    return {"id": name, "sku": learned["sku"], "engine": learned["engine"], "measured_on": today,
+            "name": f"{learned['engine']} start-up log on {learned['sku']}",
+            "record": {"measured_on": today, "device": {"name": learned["sku"]}, "memory": dict(learned)}}
 
 
 def compared(setup: Setup, row: Mapping[str, str]) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:

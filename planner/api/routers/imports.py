@@ -12,6 +12,7 @@ from planner.api.dependencies import Services, Who, json_answer, problems
 from planner.core.errors import InvalidQuantity
 from planner.core.quantities.units import GIB
 from planner.schemas.imports import EngineLogAnswer, EngineLogRequest, ModelFilesAnswer, WeightFilesAnswer
+from planner.services.imports import learned_profile
 
 router = APIRouter(prefix="/v1/import", tags=["import"], route_class=JsonRoute)
 files = APIRouter(prefix="/v1/import", tags=["import"])
@@ -54,10 +55,13 @@ async def gguf(request: Request, planner: Services, id: _Id = "imported") -> Res
 async def engine_log(body: EngineLogRequest, planner: Services, who: Who) -> Response:
     """Read a start-up log of vLLM, SGLang or TensorRT-LLM: its capacity, observed against predicted, line by line.
 
-    learned is the reserve the log implies for this engine on this GPU beside the predicted one.
+    learned is the reserve the log implies for this engine on this GPU beside the predicted one; save_as keeps it as a
+    calibration that plans can name.
     """
     given = {"model": body.model, "gpu": body.sku, "weight_dtype": body.weights, "mem_util": body.memory_utilization,
              "max_num_seqs": body.max_num_seqs, "max_num_batched_tokens": body.max_num_batched_tokens,
              "total_gpu_gib": None if body.memory_bytes is None else body.memory_bytes / GIB}
-    return json_answer(planner.imports.log(body.text, {k: str(v) for k, v in given.items() if v is not None},
-                                           who.workspace))
+    answer = planner.imports.log(body.text, {k: str(v) for k, v in given.items() if v is not None}, who.workspace)
+    if body.save_as is not None:
+        planner.resources.create("calibration", who, learned_profile(answer, body.save_as), None)
+    return json_answer(answer)

@@ -147,10 +147,12 @@ class Configuration:
         return replace(self.paged, batched_tokens=deployment.max_num_batched_tokens, state_blocks=era.state_blocks)
 
     def _reserved(self, deployment: Deployment) -> Reservation:
-        return reservation(
+        kept = reservation(
             era_of(self.engine, deployment.engine_version), self.layout, model=self.resolved.model,
             family=self.resolved.chip.architecture, max_num_seqs=deployment.max_num_seqs,
             batched_tokens=deployment.max_num_batched_tokens, longest=deployment.max_model_len)
+        learned = 0.0 if self.resolved.profile is None else self.resolved.profile.extra_reserve
+        return replace(kept, other_bytes=kept.other_bytes + learned) if learned else kept
 
     def limits(self, deployment: Deployment, pool_bytes: Numeric) -> ServingLimits:
         """Sizes that bound the replica under load, from the KV pool of one GPU."""
@@ -176,7 +178,7 @@ class Compiler:
         """The configuration of a deployment whose tensor parallelism is given."""
         layout = Layout(tensor=deployment.tensor_parallel or 1, pipeline=deployment.pipeline_parallel,
                         data=deployment.data_parallel, expert=deployment.expert_parallel)
-        profile = None if resolved.profile is None else (resolved.profile.id, resolved.profile.measured_on)
+        profile = None if resolved.profile is None else (resolved.profile.id, resolved.profile.source)
         key = (resolved.model_key, resolved.chip_key, profile, layout, deployment.engine, deployment.weights,
                deployment.kv_cache)
         return self._configurations.get(key, lambda: _compile(key, resolved, layout, deployment))

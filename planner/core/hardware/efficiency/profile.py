@@ -58,6 +58,8 @@ class EfficiencyProfile:
     measured_on: str
     """Date of the newest measurement in it, ISO 8601."""
     source: str
+    extra_reserve: float = 0.0
+    """Memory the engine keeps beyond the predicted reserve, learned from a start-up log; may be negative [byte]."""
     inherited: Mapping[str, str] = field(default_factory=dict)
     """Table → the level it came from where that is not this SKU and engine."""
 
