@@ -207,3 +207,21 @@ def test_plain_mamba2_and_lists_of_expert_counts() -> None:
     assert elements_per_token(model) == 0
     with pytest.raises(MissingFact, match="num_experts_per_tok"):
         _read("mistralai/mixtral-8x7b-v0.1", num_experts_per_tok="absent")
+
+
+def test_draft_modules_nobody_describes_are_named() -> None:
+    text = {"model_type": "exaone4_5_text", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100, "sliding_window": 16,
+            "layer_types": ["sliding_attention"] * 3 + ["full_attention"], "num_nextn_predict_layers": 1}
+    model = read_config({"model_type": "exaone4_5", "text_config": text, "vision_config": {"depth": 2}}, id="x")
+    assert model.uncounted == ("vision", "mtp")
+    assert window_elements_per_token(model) == 3 * elements_per_token(model)
+
+
+def test_image_layers_of_llama_3_2() -> None:
+    text = {"model_type": "mllama_text_model", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 5,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100, "cross_attention_layers": [3]}
+    model = read_config({"model_type": "mllama", "text_config": text}, id="x")
+    assert [count for count, _ in model.layers] == [3, 1, 1]
+    assert elements_per_token(model) == 4 * 64
+    assert model.extra_embedding_parameters == 8 * 64

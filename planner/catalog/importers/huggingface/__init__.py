@@ -43,6 +43,8 @@ def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, .
                           fact=unknown[0].rsplit("/", 1)[-1], pointer=unknown[0],
                           hint="Remove the field if it changes neither weights, cache nor layers.")
     found, uncounted = towers_of(config, draft.shape.hidden) if towers is None else (towers, ())
+    if part.values.get("num_nextn_predict_layers") and not any(t.kind == "mtp" for t in (*draft.towers, *found)):
+        uncounted = (*uncounted, "mtp")
     return _model(id, draft, part, _quantization(config, part.values), found, uncounted)
 
 

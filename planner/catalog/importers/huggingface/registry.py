@@ -15,7 +15,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("dense", "read", """llama mistral ministral ministral3 Yi yi internlm internlm2 internlm3 aquila xverse baichuan
         granite smollm3 seed_oss qwen2 qwen2_vl_text qwen2_5_vl_text qwen2_vl qwen2_5_vl
         qwen2_audio_text qwen3 qwen3_vl_text hunyuan_v1_dense gemma gemma2 gemma3_text vaultgemma
-        phi3 phi4mm phi3_v olmo olmo2 olmo3 cohere cohere2 glm glm4 glm4v_text exaone exaone4
+        phi3 phi4mm phi3_v olmo olmo2 olmo3 cohere cohere2 glm glm4 glm4v_text exaone exaone4 exaone4_5_text
         ernie4_5 helium arcee nemotron minicpm orion apertus starcoder2 cwm iquestcoder hyperclovax
         jais2 granite_swa nanochat"""),
     ("mixtures", "mixtral", """mixtral olmoe phimoe granitemoe granitemoeshared granitemoe_swa minimax_m2 grok-1

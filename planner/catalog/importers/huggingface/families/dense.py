@@ -101,6 +101,7 @@ TRAITS = {
     "glm": Traits(out_bias=False), "glm4": Traits(norms=4, out_bias=False),
     "glm4v_text": Traits(norms=4, qkv_bias=True),
     "exaone": Traits(qkv_bias=False), "exaone4": Traits(qk_norm="head", period=4),
+    "exaone4_5_text": Traits(qk_norm="head", period=4),
     "ernie4_5": Traits(tied=True), "helium": Traits(out_bias=False), "arcee": Traits(gated=False),
     "nemotron": Traits(gated=False, norm_weights=2), "minicpm": Traits(tied=True),
     "orion": Traits(norm_weights=2), "apertus": Traits(gated=False, qk_norm="head", layer_extra=2),
@@ -120,7 +121,8 @@ _FIXED: Mapping[str, Mapping[str, tuple[object, ...]]] = {
 
 def read(f: Fields, model_type: str) -> Draft:
     """Any family of the table."""
-    f.understood("no_rope_layers", "sliding_window")
+    f.understood("no_rope_layers", "sliding_window", "num_nextn_predict_layers", "mtp_share_layers",
+                 "mtp_loss_scaling_factor")
     if model_type in {"phi4mm", "phi3_v"}:
         f.understood("embd_layer", "vision_lora", "speech_lora", "full_attn_mod", "interpolate_factor")
     for name, allowed in _FIXED.get(model_type, {}).items():
