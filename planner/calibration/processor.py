@@ -18,6 +18,7 @@ _STAT = Path("/proc/stat")
 _CPUINFO = Path("/proc/cpuinfo")
 _MEMINFO = Path("/proc/meminfo")
 _TASKS = Path("/proc/self/task")
+_LEAST = 1e-7  # [s] clocks may not advance over a kernel shorter than their step
 _WAITED = 0.02  # a sample is disturbed when threads waited for more than this share of it
 _SUFFIX = {"K": 2**10, "M": 2**20, "G": 2**30}
 _CACHE_UNKNOWN = 64 * 2**20  # larger than the last-level cache of most desktop processors; only rotation depends on it
@@ -95,6 +96,23 @@ def waited_seconds(tasks: Path = _TASKS) -> float:
         with contextlib.suppress(OSError, IndexError):  # a thread may end while we look
             total += int(file.read_text().split()[1])
     return total * 1e-9
+
+
+class ThreadTimer:
+    """Times kernels of one thread by that thread's own processor time: moments without a processor do not count."""
+
+    def sampler(self, run: Callable[[int], object], rotations: int) -> Sampler:
+        """A sampler over rotated buffers."""
+        turn = 0
+
+        def sample() -> Sample:
+            nonlocal turn
+            turn = (turn + 1) % rotations
+            started = time.thread_time()
+            run(turn)
+            return Sample(seconds=max(time.thread_time() - started, _LEAST))
+
+        return sample
 
 
 class ProcessorTimer:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import torch
 
-from planner.calibration.processor import ProcessorTimer
+from planner.calibration.processor import ProcessorTimer, ThreadTimer
 from planner.calibration.timing import Sample, Sampler, Timer
 
 _GRAPH_SECONDS = 2e-3  # a replay this long hides the events' resolution of half a microsecond
@@ -94,4 +94,6 @@ def timer_for(spec: str) -> Timer:
     kind = spec.partition(":")[0]
     if kind == "cuda":
         return CudaTimer(torch.device(spec))
-    return MetalTimer() if kind == "mps" else ProcessorTimer()
+    if kind == "mps":
+        return MetalTimer()
+    return ThreadTimer() if torch.get_num_threads() == 1 else ProcessorTimer()

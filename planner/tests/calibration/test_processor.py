@@ -1,9 +1,11 @@
 """What is read from the operating system, on files of known content."""
 
+import time
+
 import pytest
 
 from planner.calibration import processor
-from planner.calibration.processor import Contention, ProcessorTimer
+from planner.calibration.processor import Contention, ProcessorTimer, ThreadTimer
 
 
 def test_the_largest_cache_counts(tmp_path):
@@ -56,3 +58,13 @@ def test_a_sample_is_disturbed_when_threads_waited(monkeypatch):
     assert not quiet.disturbed
     assert quiet.seconds >= 0
     assert seen == [1, 0]
+
+
+def test_one_thread_is_timed_by_its_own_processor_time():
+    seen = []
+    sleeping = ThreadTimer().sampler(lambda i: (seen.append(i), time.sleep(0.05)), 2)
+    assert sleeping().seconds < 0.02  # waiting is not work
+    busy = ThreadTimer().sampler(lambda _: sum(range(200_000)), 1)
+    assert busy().seconds > 1e-4
+    assert not busy().disturbed
+    assert seen == [1]
