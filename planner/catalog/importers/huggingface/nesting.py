@@ -14,14 +14,14 @@ _NESTED = ("text_config", "llm_config", "language_config", "language_model_confi
 _OUTER = ("thinker_config", "llm_config")
 # What a wrapper's language part is when it does not say: the default of the wrapper's configuration class.
 _INNER_TYPES = {
-    "gemma3": "gemma3_text", "gemma3n": "gemma3n_text", "gemma4": "gemma4_text", "llama4": "llama4_text", "llava":
-    "llama", "llava_next": "llama", "vipllava": "llama", "paligemma": "gemma", "mistral3": "mistral", "qwen2_vl":
-    "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text", "qwen3_vl": "qwen3_vl_text", "qwen3_5": "qwen3_5_text",
-    "qwen3_vl_moe": "qwen3_vl_moe_text", "qwen3_5_moe": "qwen3_5_moe_text", "kimi_k25": "kimi_k2", "glm5_next":
-    "glm5_next_text", "kimi_k3": "kimi_linear", "glm4v": "glm4v_text", "glm4v_moe": "glm4v_moe_text",
-    "llava_onevision": "qwen2", "qwen2_audio": "qwen2", "kimi_vl": "deepseek_v3", "deepseek_vl_v2": "deepseek_v2",
-    "minimax_m3_vl": "minimax_m3", "step3p7": "step3p5", "idefics3": "llama", "smolvlm": "llama", "aya_vision":
-    "cohere2", "ovis2": "qwen2",
+    "gemma3": "gemma3_text", "gemma3n": "gemma3n_text", "gemma4": "gemma4_text", "llama4": "llama4_text",
+    "llava_next": "llama", "vipllava": "llama", "paligemma": "gemma", "mistral3": "mistral", "qwen2_5_vl":
+    "qwen2_5_vl_text", "qwen3_vl": "qwen3_vl_text", "qwen3_5": "qwen3_5_text", "qwen3_vl_moe": "qwen3_vl_moe_text",
+    "qwen3_5_moe": "qwen3_5_moe_text", "kimi_k25": "kimi_k2", "kimi_k3": "kimi_linear", "glm4v": "glm4v_text",
+    "glm4v_moe": "glm4v_moe_text", "llava_onevision": "qwen2", "qwen2_audio": "qwen2", "kimi_vl": "deepseek_v3",
+    "deepseek_vl_v2": "deepseek_v2", "minimax_m3_vl": "minimax_m3", "step3p7": "step3p5", "idefics3": "llama",
+    "smolvlm": "llama", "ovis2": "qwen2", "gemma4_unified": "gemma4_unified_text", "internvl": "qwen2", "lfm2_vl":
+    "lfm2", "exaone4_5": "exaone4_5_text", "mllama": "mllama_text_model",
 }
 _ARCHITECTURES = {
     "LlamaForCausalLM": "llama", "MistralForCausalLM": "mistral", "Qwen2ForCausalLM": "qwen2", "Qwen3MoeForCausalLM":

@@ -44,6 +44,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("linear", "minimax", "minimax minimax_text_01 minimax_m1"),
     ("recurrent", "lfm2", "lfm2 lfm2_moe"),
     ("irregular", "mllama", "mllama_text_model"),
+    ("per_layer", "laguna", "laguna"),
+    ("per_layer", "openelm", "openelm"),
     ("classic", "persimmon", "persimmon"),
     ("gemma", "gemma3n", "gemma3n_text"),
     ("gemma", "gemma4", "gemma4_text gemma4_unified_text"),
@@ -63,7 +65,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("irregular", "minimax_m3", "minimax_m3 minimax_m3_vl_text"),
     ("irregular", "step3p5", "step3p5 step3p5_text step3p7"),
     ("irregular", "mimo", "mimo"),
-    ("irregular", "mimo_v2", "mimo_v2_flash"),
+    ("irregular", "mimo_v2", "mimo_v2_flash mimo_v2"),
     ("irregular", "afmoe", "afmoe"),
 )
 _READERS = {name: (module, function) for module, function, names in _TABLE for name in names.split()}
