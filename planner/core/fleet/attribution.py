@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.core.errors import InvalidQuantity
 from planner.core.fleet.cost import ledger, requests
 from planner.core.fleet.offers import RUNNING_PARTS
 from planner.core.fleet.plan import Plan
@@ -91,6 +92,11 @@ def attribute(before: Plan, after: Plan) -> dict[str, float]:
     dict
         demand, performance, utilization, price, power [USD]; they sum to the difference.
 
+    Raises
+    ------
+    InvalidQuantity
+        A plan that costs nothing but energy: logarithms have no zero.
+
     Notes
     -----
     Logarithmic-mean Divisia index: exact, and independent of any order of factors.
@@ -101,6 +107,8 @@ def attribute(before: Plan, after: Plan) -> dict[str, float]:
     """
     a, b = drivers(before), drivers(after)
     first, second = a.usd - a.energy_usd, b.usd - b.energy_usd
+    if min(first, second) <= 0:
+        raise InvalidQuantity("A plan that costs nothing but energy cannot be attributed.")
     mean = first if math.isclose(first, second, rel_tol=1e-12) else (second - first) / math.log(second / first)
     return {"demand": mean * math.log(b.requests / a.requests),
             "performance": mean * math.log(b.gpu_s_per_request / a.gpu_s_per_request),

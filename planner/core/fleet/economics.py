@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,15 @@ import numpy as np
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet.cost import capital_spent, ledger, requests, site_energy, total_spent
 from planner.core.fleet.demand import hours_of_period
+from planner.core.fleet.offers import Purchase
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.scenario import Scenario, Workload
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array, require_positive
 from planner.core.quantities.units import MEGA
+
+OWNED = "owned"
+"""Kind of offers that are used up before anything is bought: running out of them breaks nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +143,50 @@ def cumulative_spending(plan: Plan) -> Array:
     return np.column_stack([before, before + np.append(capital, 0.0)])
 
 
-def break_even_month(own: Plan, rent: Plan) -> float | None:
+def book_value(plan: Plan) -> Array:
+    """What a plan's bought units are worth at the start of each period and at the end, before and after what is bought.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    ndarray
+        (period + 1, 2) [USD], straight-line book value.
+    """
+    periods = plan.scenario.calendar.periods
+    at: Array = np.arange(periods + 1, dtype=np.float64)
+    before, after = np.zeros(periods + 1), np.zeros(periods + 1)
+    for offer in plan.scenario.offers:
+        if not isinstance(offer, Purchase) or offer.id not in plan.acquired:
+            continue
+        for start in np.flatnonzero(plan.acquired[offer.id]):
+            worth = offer.capital_total * plan.acquired[offer.id][start] * offer.book_fraction(np.asarray(at - start, dtype=np.float64))
+            before += np.where(at > start, worth, 0.0)
+            after += np.where(at >= start, worth, 0.0)
+    return np.column_stack([before, after])
+
+
+def net_spending(plan: Plan) -> Array:
+    """Money spent less what the bought units are still worth, before and after what is paid at each moment.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    ndarray
+        (period + 1, 2) [USD].
+    """
+    net: Array = cumulative_spending(plan) - book_value(plan)
+    return net
+
+
+def break_even_month(own: Plan, rent: Plan, spent: Callable[[Plan], Array] = cumulative_spending) -> float | None:
     """Month from which one plan's cumulative spending stays at or below another's to the end of the horizon.
 
     Parameters
@@ -147,13 +195,15 @@ def break_even_month(own: Plan, rent: Plan) -> float | None:
         Usually pays first.
     rent : Plan
         Usually pays later.
+    spent : callable
+        ``cumulative_spending``, or ``net_spending`` to count what could be sold.
 
     Returns
     -------
     float or None
         Months from the start, spending taken as even within a period; None when it is never below for good.
     """
-    difference = cumulative_spending(own) - cumulative_spending(rent)
+    difference = spent(own) - spent(rent)
     months = own.scenario.calendar.months_per_period
     if difference[-1, 0] > 0:
         return None
@@ -219,7 +269,7 @@ def margins(plan: Plan) -> tuple[Margin, ...]:
             found.append(Margin(limit=name, factor=cap / used))
     for offer in scenario.offers:
         used = float(plan.units(offer).max())
-        if offer.supply_total is not None and used > 0:
+        if offer.supply_total is not None and used > 0 and offer.kind != OWNED:
             found.append(Margin(limit=f"supply of {offer.id}", factor=offer.supply_total / used))
     return tuple(sorted(found, key=lambda m: (m.factor, m.limit)))
 

@@ -12,6 +12,8 @@ from planner.services.procurement.money import finite, to_cent, unit_price
 from planner.services.procurement.reading import Read
 
 Answer = dict[str, Any]
+USES = (1.0, 0.5, 0.25, 0.1)
+"""[1] Shares of the full load that unit prices are shown at: idle time is paid too."""
 
 
 def judged_fleets(read: Read) -> list[Answer]:
@@ -42,7 +44,8 @@ def _judged(read: Read, w: int, fleet: Any) -> Answer:  # noqa: ANN401 - a mappi
         "limit": replica.limit, "tpot_s": finite(replica.tpot_s), "ttft_s": finite(replica.ttft_s),
         "output_tokens_per_s": unit_price(tokens),
         "usd_per_hour": None if hourly is None else to_cent(hourly * fleet["gpus"]),
-        "usd_per_million_output_tokens_full": unit_price(each),
+        "usd_per_million_output_tokens_by_use": None if each is None else {
+            str(use): unit_price(each / use) for use in USES},
         "alternatives": [{"layout": f"{j.replicas} × {read.replicas[j.candidate.id].layout}",
                           "weights": j.candidate.weights, "carries": unit_price(j.carries)} for j in found[1:4]],
         "why": f"carries {best.carries:.4g} {workload.unit} of {peak:.4g} asked, limited by {replica.limit}",

@@ -81,6 +81,7 @@ def size_range(reader: ScenarioReader, document: Fields, today: date, workspace:
                              "replicas": int(max(c.max() for c in way.plan.replicas.values())),
                              "load_per_replica": unit_price(replica.load), "unit": read.scenario.workloads[0].unit,
                              "usd_per_month": to_cent(way.npv)})
+    rows.sort(key=lambda r: (r["model"], r["input_tokens"], r.get("usd_per_month") or 0.0))
     sized = [r for r in rows if "gpus" in r]
     return {"rows": rows, "gpus_low": min((r["gpus"] for r in sized), default=None),
             "gpus_high": max((r["gpus"] for r in sized), default=None),

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
+from planner.core.errors import InvalidQuantity
 from planner.core.fleet.attribution import attribute
 from planner.core.fleet.cost import ledger
-from planner.core.fleet.economics import break_even_month, break_even_utilization
+from planner.core.fleet.economics import break_even_month, break_even_utilization, net_spending
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.ways import Way, ways
 from planner.services.catalog import CatalogService
@@ -99,7 +100,10 @@ def attribution(before: Plan, after: Plan) -> Answer | None:
     """Return what each driver adds to the undiscounted hardware cost; None when one side has no hardware."""
     if not (before.gpus().any() and after.gpus().any()) or before.api_share or after.api_share:
         return None
-    return {driver: to_cent(usd) for driver, usd in attribute(before, after).items()}
+    try:
+        return {driver: to_cent(usd) for driver, usd in attribute(before, after).items()}
+    except InvalidQuantity:
+        return None
 
 
 def _option(way: Way, best: Way | None, read: Read) -> Answer:
@@ -160,8 +164,10 @@ def _break_even(found: tuple[Way, ...], read: Read) -> Answer:
         for rent in (w for w in found if w.kind == "rent" and w.sku == own.sku and w.plan is not None):
             if own.plan is not None and rent.plan is not None:
                 month = break_even_month(own.plan, rent.plan)
+                net = break_even_month(own.plan, rent.plan, net_spending)
                 months.append({"own": own.id, "rent": rent.id, "works": own.works and rent.works,
-                               "month": None if month is None else round(month, 2)})
+                               "month": None if month is None else round(month, 2),
+                               "month_net_of_book_value": None if net is None else round(net, 2)})
     return {"rent_or_buy": months, "against_api": _against_api(found, read)}
 
 
