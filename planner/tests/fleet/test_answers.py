@@ -6,17 +6,18 @@ import pytest
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet import changes
 from planner.core.fleet.attribution import attribute, drivers
-from planner.core.fleet.calendar import Calendar
-from planner.core.fleet.cost import ledger, requests
-from planner.core.fleet.demand import Demand
-from planner.core.fleet.economics import (
+from planner.core.fleet.breakeven import (
+    book_value,
     break_even_month,
     break_even_utilization,
     cumulative_spending,
-    margins,
-    unit_prices,
-    utilization_by_hour,
+    net_spending,
 )
+from planner.core.fleet.calendar import Calendar
+from planner.core.fleet.checks import shortfalls
+from planner.core.fleet.cost import ledger, requests
+from planner.core.fleet.demand import Demand
+from planner.core.fleet.economics import margins, unit_prices, utilization_by_hour
 from planner.core.fleet.hosted import ApiOffer
 from planner.core.fleet.power import Site
 from planner.core.fleet.scenario import Limits
@@ -250,3 +251,59 @@ def test_a_lognormal_interval():
         monte_carlo(named(scenario, "rent").plan, sized(scenario), Doubt(), draws=0, seed=1)
     with pytest.raises(InvalidQuantity):
         monte_carlo(named(scenario, "rent").plan, sized(scenario), Doubt(demand_cv=-1), draws=1, seed=1)
+
+
+def test_counting_book_value_buying_pays_sooner():
+    scenario = build.scenario(calendar=Calendar(periods=36))
+    own, rent = named(scenario, "buy").plan, named(scenario, "rent").plan
+    # Straight line from 600,000 to 60,000 over 48 months: 11,250 a month are used up, plus energy.
+    assert book_value(own)[1] == pytest.approx([588_750.0, 588_750.0])
+    assert book_value(own)[0] == pytest.approx([0.0, 600_000.0])
+    assert net_spending(own)[12, 0] == pytest.approx(12 * (11_250 + 0.2 * 16 * 730.5))
+    assert book_value(rent).max() == 0.0
+    assert break_even_month(own, rent, net_spending) < break_even_month(own, rent)
+
+
+def test_cost_without_price_cannot_be_attributed():
+    scenario = build.scenario(offers=(replace(build.rental(usd_per_gpu_hour=0.0), running={"energy": 1e-4}),
+                                      build.rental("other")))
+    free, paid = (w.plan for w in ways(scenario, only=["h100 on demand"]) + ways(scenario, only=["other"]))
+    with pytest.raises(InvalidQuantity, match="nothing but energy"):
+        attribute(free, paid)
+
+
+def test_a_base_respects_the_power_and_racks_of_its_site():
+    scenario = build.scenario(
+        calendar=Calendar(periods=36), workloads=(build.workload(peak=40.0),),
+        sites=(Site(id="cloud"), Site(id="own", power_cap_w=5 * 5_600.0, rack_cap=2)),
+        offers=(build.rental(), build.purchase(units_per_rack=2)))
+    way = named(scenario, "own_base")
+    assert way.works
+    assert way.plan.acquired["h100 bought"].sum() == 4
+    assert way.plan.running["h100 on demand"].max() == 3
+    assert not named(scenario, "buy").works
+
+
+def test_broken_promises_are_named():
+    scenario = build.scenario(
+        limits=Limits(gpus=8, budget_usd=1_000.0, capital_usd=1_000.0),
+        sites=(Site(id="cloud"), Site(id="own", power_cap_w=1_000.0, rack_cap=1)),
+        offers=(build.purchase(supply_total=1, units_per_rack=1), build.rental(supply_total=1)))
+    buy, rent = named(scenario, "buy"), named(scenario, "rent")
+    assert set(buy.broken) == {"supply of h100 bought", "power of own", "racks of own", "max_gpus", "budget",
+                               "capital budget"}
+    assert set(rent.broken) == {"supply of h100 on demand", "max_gpus", "budget"}
+    late = build.scenario(offers=(build.purchase(first_period=2),))
+    assert named(late, "buy").broken == ("units of h100×8 @ any site",)
+    early = replace(named(build.scenario(), "rent").plan, scenario=build.scenario(offers=(
+        build.rental(first_period=1), build.purchase())))
+    assert shortfalls(early) == ("lead time of h100 on demand",)
+    spot = build.scenario(workloads=(build.workload(spot_share=0.5),),
+                          offers=(build.rental("spot", terms="spot", firm=False),))
+    assert named(spot, "spot").broken
+
+
+def test_spot_capacity_counts_only_while_it_is_there():
+    scenario = build.scenario(offers=(build.rental("spot", terms="spot", firm=False, availability=0.8),))
+    # 10 / (3.0 · 0.8) = 4.2 replicas of 4 GPUs: three nodes instead of two.
+    assert named(scenario, "spot").plan.running["spot"].tolist() == [3] * 4
