@@ -32,7 +32,8 @@ def test_every_error_class_has_a_status_and_a_code_of_its_own():
             continue
         known = [base for base in kind.__mro__ if base in STATUS]
         assert issubclass(kind, HttpRefusal) or known, kind
-        assert codes.setdefault(kind.code, kind) is kind, f"{kind} shares {kind.code}"
+        same = codes.setdefault(kind.code, kind)
+        assert same.title == kind.title, f"{kind} and {same} share {kind.code}"
         assert kind.title != PlannerError.title
     assert set(codes) <= set(catalogue())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planner.core.errors import DomainError, InvalidQuantity
 
-PREFIX = "PLANNER_"
+LOG_LEVELS = ("debug", "info", "warning", "error")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -65,7 +65,7 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings:
         embedded_worker=_flag(env, "PLANNER_EMBEDDED_WORKER", default=True),
         upgrade_on_start=_flag(env, "PLANNER_UPGRADE_ON_START", default=True),
         job_result_days=float(_whole(env, "PLANNER_JOB_RESULT_DAYS", 7, 1, 3650)),
-        log_level=env.get("PLANNER_LOG_LEVEL", "info").lower(),
+        log_level=_one_of(env, "PLANNER_LOG_LEVEL", "info", LOG_LEVELS),
         environment=dict(env),
     )
 
@@ -99,6 +99,13 @@ def _whole(env: Mapping[str, str], name: str, default: int, low: int, high: int)
     if not low <= value <= high:
         raise InvalidQuantity(f"{name} must lie between {low} and {high}, got {value}.",
                               hint=f"The default is {default}.")
+    return value
+
+
+def _one_of(env: Mapping[str, str], name: str, default: str, known: tuple[str, ...]) -> str:
+    value = env.get(name, default).strip().lower()
+    if value not in known:
+        raise BadSetting(f"{name} must be one of {', '.join(known)}, got {value!r}.", hint=f"The default is {default}.")
     return value
 
 

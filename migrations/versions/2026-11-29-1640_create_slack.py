@@ -20,6 +20,7 @@ def upgrade() -> None:
     """Apply."""
     op.create_table(
         "slack_installs",
+        sa.Column("workspace_id", ordered, nullable=False, server_default="default"),
         sa.Column("team_id", ordered, nullable=False),
         sa.Column("team_name", sa.Text(), nullable=False),
         sa.Column("bot_user_id", sa.Text(), nullable=False),
@@ -34,6 +35,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "slack_deliveries",
+        sa.Column("workspace_id", ordered, nullable=False, server_default="default"),
         sa.Column("key", ordered, nullable=False),
         sa.Column("team_id", ordered, nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
@@ -47,6 +49,7 @@ def upgrade() -> None:
     op.create_index("ix_slack_deliveries_state_created_at", "slack_deliveries", ["state", "created_at"])
     op.create_table(
         "slack_threads",
+        sa.Column("workspace_id", ordered, nullable=False, server_default="default"),
         sa.Column("team_id", ordered, nullable=False),
         sa.Column("channel", ordered, nullable=False),
         sa.Column("thread", ordered, nullable=False),
@@ -57,6 +60,7 @@ def upgrade() -> None:
     op.create_index("ix_slack_threads_updated_at", "slack_threads", ["updated_at"])
     op.create_table(
         "slack_watches",
+        sa.Column("workspace_id", ordered, nullable=False, server_default="default"),
         sa.Column("team_id", ordered, nullable=False),
         sa.Column("name", ordered, nullable=False),
         sa.Column("channel", sa.Text(), nullable=False),
@@ -71,6 +75,7 @@ def upgrade() -> None:
     op.create_index("ix_slack_watches_next_at", "slack_watches", ["next_at"])
     op.create_table(
         "slack_audit",
+        sa.Column("workspace_id", ordered, nullable=False, server_default="default"),
         sa.Column("sequence", counter, nullable=False),
         sa.Column("team_id", ordered, nullable=False),
         sa.Column("user", sa.Text(), nullable=False),

@@ -11,7 +11,13 @@ from planner.storage.base import Base, Ordered, UtcDateTime
 from planner.storage.rows.entry import Counter
 
 
-class SlackInstallRow(Base):
+class Asking:
+    """The planner's workspace in which a Slack team asks."""
+
+    workspace_id: Mapped[str] = mapped_column(Ordered, server_default="default")
+
+
+class SlackInstallRow(Asking, Base):
     """One workspace that has the app: its single bot token, encrypted."""
 
     __tablename__ = "slack_installs"
@@ -29,7 +35,7 @@ class SlackInstallRow(Base):
     used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
-class SlackDeliveryRow(Base):
+class SlackDeliveryRow(Asking, Base):
     """One question by Slack's own key, so that a retry is not answered twice and a restart forgets nothing."""
 
     __tablename__ = "slack_deliveries"
@@ -48,7 +54,7 @@ class SlackDeliveryRow(Base):
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-class SlackThreadRow(Base):
+class SlackThreadRow(Asking, Base):
     """The last request of a thread or message, so that "and with fp8?" has something to edit."""
 
     __tablename__ = "slack_threads"
@@ -60,7 +66,7 @@ class SlackThreadRow(Base):
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
 
 
-class SlackWatchRow(Base):
+class SlackWatchRow(Asking, Base):
     """A saved question asked again from time to time; a changed answer is posted."""
 
     __tablename__ = "slack_watches"
@@ -77,7 +83,7 @@ class SlackWatchRow(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-class SlackAuditRow(Base):
+class SlackAuditRow(Asking, Base):
     """Who did what and how it ended; never what was said."""
 
     __tablename__ = "slack_audit"
