@@ -26,6 +26,8 @@ _TIMES = frozenset(p.name for form in FORMS.values() for p in form.parameters if
 _USABLE = 0.35
 # Isolated kernels repeat on the same operands, part of which stays in the last-level cache; serving reads them cold.
 _COLD = 0.95
+# Ranks on one shared bus get 1/p of it each; a table that loses more was taken across sockets, which is that host's.
+_SHARED_BUS = 1.0
 
 # What engines run when nobody picks a kernel: SGLang's runner is Triton for 16-bit experts (its server arguments).
 _DEFAULT_KERNELS: Mapping[tuple[str, str], str] = {("sglang", "bf16"): "triton"}
@@ -145,6 +147,8 @@ def _values(fit: CurveFit) -> dict[str, float]:
         values.pop("launch")  # the block's floor is that of its projections too
     if fit.table.operator not in {"prompt", "mla_prompt"} and "memory" in values:
         values["memory"] *= _COLD
+    if "contention" in values:
+        values["contention"] = min(values["contention"], _SHARED_BUS)
     return {f"{k}_s" if k in _TIMES else k: v for k, v in values.items()}
 
 

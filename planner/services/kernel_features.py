@@ -39,6 +39,8 @@ class Kernel:
     """[byte/s]."""
     link_rate: float = 1.0
     """[byte/s]."""
+    version: tuple[int, ...] = ()
+    """Of the engine, where only the newest kernel is kept."""
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -180,8 +182,9 @@ def recurrent(row: Row, chip: Chip) -> Kernel | None:
 
 
 def all_reduce(row: Row, chip: Chip) -> Kernel | None:
-    """A custom all-reduce replayed from a graph, or NCCL's."""
-    if row["kernel_source"].endswith("_eager"):
+    """A custom all-reduce inside a node replayed from a graph, or NCCL's; other fabrics are another kernel."""
+    own = row["kernel_source"] != "NCCL"
+    if row["kernel_source"].endswith("_eager") or (own and int(row["num_gpus"]) > chip.gpus_per_node):
         return None
     return _collective(row, chip, operator="all_reduce", key="all_reduce", kernel=row["kernel_source"])
 
@@ -197,7 +200,7 @@ def _collective(row: Row, chip: Chip, *, operator: str, key: str, kernel: str) -
     link = chip.scale_up or chip.host
     return Kernel(operator=operator, key=key, chip=chip.id, engine=_engine(row), kernel=kernel, shape=row["bytes"],
                   time=_seconds(row), peak=chip.peak("bf16"), bandwidth=chip.bandwidth,
-                  link_rate=link.bytes_per_s if link is not None else 1.0,
+                  link_rate=link.bytes_per_s if link is not None else 1.0, version=_version(row.get("version", "")),
                   features={"message": float(row["bytes"]), "ranks": float(row["num_gpus"])})
 
 
@@ -221,6 +224,10 @@ def exchange(row: Row, chip: Chip) -> Kernel | None:
                   link_rate=chip.scale_up.bytes_per_s,
                   features={"volume": float(volume), "tokens": float(row["num_tokens"]),
                             "ranks": float(row["ep_size"])})
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
 
 
 def _cache_bytes(name: str) -> float:

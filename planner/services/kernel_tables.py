@@ -56,6 +56,11 @@ def kernel_tables(rows: Iterable[Row], chip: Callable[[str], Chip]) -> KernelTab
             gates[kernel.group][row["gate"]] += 1
         else:
             grouped[kernel.group].append(kernel)
+    for group, kernels in grouped.items():
+        newest = max(kernel.version for kernel in kernels)
+        grouped[group] = [kernel for kernel in kernels if kernel.version == newest]
+        if len(grouped[group]) < len(kernels):
+            gates[group]["superseded_version"] += len(kernels) - len(grouped[group])
     tables = tuple(_gated(_table(kernels, gates[group]), chip(group[2])) for group, kernels in sorted(grouped.items()))
     return KernelTables(tables=tables, refused=tuple(Refused(reason=r, count=n) for r, n in sorted(refused.items())))
 

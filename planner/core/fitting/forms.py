@@ -153,7 +153,7 @@ FORMS: Mapping[str, Form] = {form.operator: form for form in (
         _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
     Form(operator="all_reduce", predict=_all_reduce, parameters=(
         _time("one_shot", 4, 0.5, 60), _time("two_shot", 10, 1, 120), _time("per_doubling", 0.3, 1e-3, 15),
-        _share("link", 0.6))),
+        _share("link", 0.6), Parameter(name="contention", usual=0.05, low=1e-3, high=3.0, prior=3.0))),
     Form(operator="gather", predict=_gather, parameters=(
         _time("launch", 4, 0.3, 30), _time("per_doubling", 2.7, 0.01, 12), _share("link", 0.5))),
     Form(operator="all_to_all", predict=_all_to_all, parameters=(

@@ -26,7 +26,9 @@ class AllReduceCurve:
     per_doubling: Numeric
     """Latency per doubling of the ranks [s]."""
     link: Numeric
-    """Share of the one-way link rate reached, 0–1."""
+    """Share of the one-way link rate reached by two ranks, 0–1."""
+    contention: Numeric = 0.0
+    """Exponent x of the rate's loss (p/2)^x where ranks share a host bus; 0 behind a switch [1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ def all_reduce_time(curve: AllReduceCurve, *, message: Numeric, ranks: Numeric, 
     r"""Time of one all-reduce, the faster of one-shot and two-shot.
 
     .. math::
-        t = s \min(a_1 + a_l \log_2 p + (p-1) S/e\beta_n,\; a_2 + a_l \log_2 p + 2 \tfrac{p-1}{p} S/e\beta_n)
+        t = s \min(a_1 + a_l \log_2 p + (p-1) w,\; a_2 + a_l \log_2 p + 2 \tfrac{p-1}{p} w), \quad
+        w = (p/2)^x S/e\beta_n
 
     Parameters
     ----------
@@ -80,7 +83,8 @@ def all_reduce_time(curve: AllReduceCurve, *, message: Numeric, ranks: Numeric, 
     """
     p = np.asarray(ranks, dtype=np.float64)
     alpha = np.multiply(curve.per_doubling, np.log2(p))
-    wire = np.divide(message, np.multiply(curve.link, link_rate))
+    shared = np.power(np.maximum(p / 2, 1.0), curve.contention)
+    wire = np.divide(message, np.multiply(curve.link, link_rate)) * shared
     direct = curve.one_shot + alpha + (p - 1) * wire
     scattered = curve.two_shot + alpha + 2 * (p - 1) / p * wire
     return np.asarray(np.where(p > 1, scale * np.minimum(direct, scattered), 0.0))
