@@ -13,8 +13,8 @@ SECTIONS = {
     "fit": {"fits", "reason", "shortfall_bytes", "capacity_bytes", "usable_bytes", "weights_bytes", "activation_bytes",
             "other_bytes", "kv_pool_bytes", "kv_bytes_per_token", "kv_capacity_tokens", "max_concurrency",
             "max_context_tokens"},
-    "decode": {"batch", "context_tokens", "step_time_s", "tokens_per_s_per_user", "tokens_per_s", "tokens_per_s_per_gpu",
-               "flop", "traffic", "intensity_flop_per_byte", "ridge_flop_per_byte", "bound", "fraction_of_peak",
+    "decode": {"batch", "context_tokens", "step_time_s", "tokens_per_s_per_user", "tokens_per_s",
+               "tokens_per_s_per_gpu", "flop", "traffic", "intensity_flop_per_byte", "ridge_flop_per_byte", "bound", "fraction_of_peak",
                "bandwidth_fraction", "kv_fraction", "operators", "batch_critical", "batch_critical_effective",
                "batch_critical_step", "batch_crossover", "batch_crossover_simple"},
     "prefill": {"tokens", "time_s", "tokens_per_s", "flop", "traffic", "intensity_flop_per_byte", "bound", "operators"},
@@ -41,7 +41,8 @@ def test_an_answer_has_every_field_of_the_contract(client):
     answer = ask(client, price={"usd_per_gpu_hour": 2.5}, slo={"ttft_s": 2, "tpot_s": 0.05}).json()
     for section, names in SECTIONS.items():
         assert names <= set(answer[section]), section
-    assert {"weights_bytes", "kv_bytes", "activation_bytes", "link_bytes", "total_bytes"} == set(answer["decode"]["traffic"])
+    streams = {"weights_bytes", "kv_bytes", "activation_bytes", "link_bytes", "total_bytes"}
+    assert streams == set(answer["decode"]["traffic"])
     assert {"name", "count", "flop", "traffic_bytes", "intensity_flop_per_byte", "time_s", "bound"} <= set(
         answer["decode"]["operators"][0])
     assert {"mean", "p50", "p95", "p99"} == set(answer["serving"]["ttft_s"])
@@ -145,6 +146,18 @@ def test_a_long_prompt_warns(client):
     assert any("trained" in line for line in answer["warnings"])
 
 
+def test_an_overloaded_replica_links_the_simulation_that_plays_it(client):
+    calm = ask(client, workload={"concurrency": 8}).json()["serving"]
+    assert calm["simulation"] is None
+    serving = ask(client, workload={"request_rate": 500}).json()["serving"]
+    assert serving["saturated"] is True
+    assert serving["ttft_s"]["mean"] is None
+    assert serving["request_rate"] <= serving["max_request_rate"] < 500
+    link = serving["simulation"]
+    body = {**link["body"], "requests": 200}
+    assert client.request(link["method"], link["href"], json=body).status_code == 202
+
+
 def test_inline_documents_are_answered(client):
     card = {"id": "tiny/card", "params": 8e9, "layers": 32, "kv_heads": 8, "head_dim": 128, "vocab": 128256}
     sku = {"id": "mine", "name": "Mine", "vendor": "me", "memory_bytes": 8e10, "bandwidth_bytes_per_s": 3.35e12,
@@ -158,7 +171,8 @@ def test_inline_documents_are_answered(client):
 
 def test_compare_keeps_the_order_and_shows_refusals(client):
     plans = client.post("/v1/compare", json={"plans": [
-        QUESTION, {**QUESTION, "sku": "a100", "deployment": {"weights": "fp8"}}, {**QUESTION, "sku": "h200"}]}).json()["plans"]
+        QUESTION, {**QUESTION, "sku": "a100", "deployment": {"weights": "fp8"}},
+        {**QUESTION, "sku": "h200"}]}).json()["plans"]
     assert [p["sku"] for p in plans] == ["h100-sxm-80gb", "a100", "h200-sxm-141gb"]
     assert plans[1]["refused"]["code"] == "missing_fact"
 
@@ -192,8 +206,8 @@ def test_a_large_sweep_becomes_a_job(client):
     assert client.get(answer.headers["location"]).json()["kind"] == "sweep"
 
 
-@pytest.mark.parametrize("axes", [{"workload.colour": [1]}, {"workload.concurrency": []}, {"deployment.engine": ["fast"]},
-                                  {"workload.concurrency": [0]}, {}])
+@pytest.mark.parametrize("axes", [{"workload.colour": [1]}, {"workload.concurrency": []},
+                                  {"deployment.engine": ["fast"]}, {"workload.concurrency": [0]}, {}])
 def test_bad_axes_are_refused(client, axes):
     refusal = client.post("/v1/sweep", json={**SWEEP, "axes": axes})
     assert refusal.status_code == 422

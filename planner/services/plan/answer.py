@@ -100,7 +100,7 @@ class PlanService:
             "deployment": _deployment(configuration, deployment), "fit": fit_section(fit),
             "decode": decode_section(configuration, load, step), "prefill": prefill_section(prompt),
             "precision": precision_section(varied.formats, format_times, deployment, load),
-            "serving": steady and serving_section(configuration, steady, question.objective, workload), "cost": None,
+            "serving": steady and serving_section(configuration, steady, question), "cost": None,
             "levers": lever_section(varied.changes, lever_times, configuration, deployment, load, fit, step.time_s),
         }
         if question.usd_per_gpu_hour is not None and answer["serving"] is not None:

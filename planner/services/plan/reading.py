@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from planner.core.errors import InvalidQuantity
@@ -20,6 +21,14 @@ def question_of(document: Mapping[str, Any], workspace: str = "default") -> Plan
         workload=workload_of(document.get("workload") or {}), objective=Objective(**document.get("slo") or {}),
         usd_per_gpu_hour=(document.get("price") or {}).get("usd_per_gpu_hour"),
         calibration=document.get("calibration") or "auto", workspace=workspace)
+
+
+def simulation_of(question: PlanQuestion) -> dict[str, Any]:
+    """Where and how to play this question's load through a simulation, for answers near saturation."""
+    asked = {name: value for name, value in asdict(question.workload).items() if value is not None}
+    plan = {"model": question.model, "sku": question.sku, "deployment": asdict(question.deployment), "workload": asked,
+            "calibration": question.calibration}
+    return {"method": "POST", "href": "/v1/simulations", "body": {"plan": plan}}
 
 
 def workload_of(fields: Mapping[str, Any]) -> Workload:

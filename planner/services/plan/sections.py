@@ -20,10 +20,10 @@ from planner.core.precision import weight_format
 from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.numeric import Number
 from planner.core.serving.steady_state import Limit, SteadyState
-from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.load import LIMIT_NAMES, Load
-from planner.services.plan.question import Objective
+from planner.services.plan.question import Objective, PlanQuestion
+from planner.services.plan.reading import simulation_of
 
 Answer = dict[str, Any]
 
@@ -102,15 +102,15 @@ def prefill_section(prompt: PromptCost) -> Answer:
     }
 
 
-def serving_section(configuration: Configuration, steady: SteadyState, objective: Objective, workload: Workload,
-                    ) -> Answer:
+def serving_section(configuration: Configuration, steady: SteadyState, question: PlanQuestion) -> Answer:
     """The replica under load; rates and concurrency per replica."""
     times = steady.latency
     ttft = {"mean": times.ttft_mean, "p50": times.ttft_p50, "p95": times.ttft_p95, "p99": times.ttft_p99}
     tpot = {"mean": times.tpot_mean, "p95": times.tpot_p95, "p99": times.tpot_p99}
-    open_loop = workload.request_rate is not None
+    open_loop = question.workload.request_rate is not None
     saturated = bool(steady.saturated)
-    meets = _meets(objective, finite(times.ttft_p95), finite(times.tpot_p95), overloaded=saturated and open_loop)
+    meets = _meets(question.objective, finite(times.ttft_p95), finite(times.tpot_p95),
+                   overloaded=saturated and open_loop)
     return {
         "concurrency": finite(steady.concurrency), "request_rate": float(steady.request_rate),
         "ttft_s": {k: finite(v) for k, v in ttft.items()}, "tpot_s": {k: finite(v) for k, v in tpot.items()},
@@ -125,6 +125,7 @@ def serving_section(configuration: Configuration, steady: SteadyState, objective
         "mean_batch": float(steady.batch), "mixed_step_share": float(steady.phi),
         "mixed_step_time_s": float(steady.t_mixed),
         "limit": LIMIT_NAMES[Limit(int(steady.limit))], "meets_slo": meets,
+        "simulation": simulation_of(question) if saturated or steady.near_saturation else None,
     }
 
 
