@@ -34,8 +34,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 def sheets(answer: Answer) -> list[Sheet]:
     """Return every table an answer holds; the empty ones are left out."""
     plan = answer.get("plan") or {}
-    found = [_summary(answer), _range(answer), _fixed(answer), _options(answer), _ways(answer), _fleet(plan),
-             _replicas(plan), _money(plan), _prices_of_tokens(plan), _margins(plan), _break_even(answer),
+    found = [_summary(answer), _demand(answer), _range(answer), _fixed(answer), _options(answer), _ways(answer),
+             _fleet(plan), _replicas(plan), _money(plan), _prices_of_tokens(plan), _margins(plan), _break_even(answer),
              _tornado(answer), _crossovers(answer), _doubt(answer), _compared(answer), _missing(answer),
              _prices(answer), _notes(answer)]
     return [sheet for sheet in found if sheet.rows]
@@ -54,6 +54,16 @@ def _range(answer: Answer) -> Sheet:
              r["usd_per_month"]] for r in (answer.get("range") or {}).get("rows", ()) if "gpus" in r]
     return Sheet(title="Range over what is missing", rows=rows, narrow=(0, 1, 2, 3, 4, 6, 7), heads=(
         "model", "in [token]", "out [token]", "SKU", "GPUs", "layout", "weights", "USD per month"))
+
+
+def _demand(answer: Answer) -> Sheet:
+    asked = (answer.get("plan") or answer.get("range") or {}).get("workloads") or ()
+    rows = [[w["workload"], w["model"], w["peak_first"], w["peak_last"], w["unit"], w["input_tokens"],
+             w["output_tokens"], w["mean_tokens_per_s"], w["mean_output_tokens_per_s"], w["spare_replicas"]]
+            for w in asked]
+    return Sheet(title="Demand, total over all replicas", rows=rows, narrow=(0, 2, 3, 4, 5, 6, 7, 8, 9), heads=(
+        "workload", "model", "peak first", "peak last", "unit", "in [token]", "out [token]", "mean token/s",
+        "mean out token/s", "spares"))
 
 
 def _fixed(answer: Answer) -> Sheet:

@@ -81,7 +81,7 @@ def complete(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def from_options(asked: Quick) -> dict[str, Any]:
     """Return the document of a question in short options."""
-    notes: list[str] = []
+    notes = ["GPUs are rented one by one, those of a replica in one node; a file may say rent_by = 'node'."]
     prompt, answer = _lengths(asked, notes)
     fleets = [_fleet(text) for text in _items(asked.options)]
     workload: dict[str, Any] = {
@@ -92,6 +92,7 @@ def from_options(asked: Quick) -> dict[str, Any]:
     prices = [_price(text, fleets, asked.skus) for text in asked.prices]
     return complete({
         "name": asked.model or "question", "currency": "USD", "horizon_months": asked.months, "notes": notes,
+        "rent_by": "gpu",
         "workloads": [workload], "fleets": fleets, "prices": prices, "apis": _apis(asked),
         "candidates": {"skus": _items(asked.skus) or None, "weights": _items(asked.weights)}})
 

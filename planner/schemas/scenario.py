@@ -37,7 +37,8 @@ class DemandQuestion(Question):
     users: Load | None = Field(None, description="People who may use it [1]; not requests in flight.")
     in_flight_share: Share | None = Field(None, description="Share of users in flight at the busiest moment [1].")
     requests_per_user_hour: Load | None = Field(None, description="Requests each user sends in the busiest hour.")
-    tokens_per_month: Load | None = Field(None, description="Input and output tokens together, total [token/month].")
+    tokens_per_month: Annotated[float, Field(gt=0, le=1e18)] | None = Field(
+        None, description="Input and output tokens together, total [token/month].")
     hourly: Annotated[list[HourLoad], Field(min_length=1, max_length=MOST_HOURS)] | None = Field(
         None, description="Requests per second hour by hour, total; a typical stretch, or the whole horizon.")
     hourly_csv: Name | None = Field(None, description="In a file: a CSV beside it with a column request_rate.")
@@ -218,6 +219,7 @@ class ScenarioQuestion(Question):
     cost_of_capital: Annotated[float, Field(ge=0, le=1, description="[1/year]")] = 0.0
     power_fraction: Share = Field(1.0, description="Mean draw over the power limit [1]; 1 bounds from above.")
     max_price_age_days: Annotated[int, Field(ge=0, le=36500)] = 365
+    rent_by: Literal["node", "gpu"] = Field("node", description="How linked GPUs are rented unless unit_gpus says.")
     catalog_prices: bool = Field(default=True, description="Also offer the catalogue's own prices.")
     workloads: list[WorkloadQuestion] = Field(min_length=1, max_length=32)
     candidates: CandidateQuestion = CandidateQuestion()

@@ -45,9 +45,17 @@ def whatif(
     from planner.cli.scenario_input import Quick, from_file, from_options
     from planner.config import settings
     from planner.core.quantities.parse import context_length, count
+    from planner.core.quantities.units import GIGA
 
     def number(text: str | None, name: str) -> float | None:
-        return None if text is None else count(text, name)
+        if text is None:
+            return None
+        whole = text.strip().lower()
+        billions = whole.endswith("b")
+        try:
+            return float(whole.removesuffix("b")) * (GIGA if billions else 1.0)
+        except ValueError:
+            return count(text, name)
 
     document = from_file(file) if file is not None else from_options(Quick(
         model=model, users=users, share=share, in_flight=in_flight, rate=rate, mix=mix,

@@ -70,7 +70,7 @@ class PriceReader:
     def add(self, price: Fields) -> None:
         """Add one of the user's prices."""
         chip, rate = self._chip_of(price["sku"]), self.rate(price.get("currency") or self._document["currency"])
-        unit, join = unit_of(chip, price)
+        unit, join = unit_of(chip, price, self._document["rent_by"])
         site = self._sites.get(price["site"], {})
         common: dict[str, Any] = {
             "id": self._name(price.get("id") or f"{chip.id} {price['kind']}"), "sku": chip.id, "site": price["site"],
@@ -123,7 +123,7 @@ class PriceReader:
             usd, entry_id, value = entries[0]
             source = str(catalog.entry("price", entry_id, workspace).document.get("source") or entry_id)
             chip = self._chip_of(sku)
-            unit, join = unit_of(chip, {"kind": "on_demand"})
+            unit, join = unit_of(chip, {"kind": "on_demand"}, self._document["rent_by"])
             fields = {"kind": "on_demand", "site": CLOUD, "date": value.date, "source": source,
                       "price_per_gpu_hour": usd, "provider": value.provider, "currency": "USD"}
             common: dict[str, Any] = {
@@ -191,10 +191,10 @@ class PriceReader:
         self.book.quoted.append({"id": common["id"], "sku": sku, **shown, "unit_gpus": common["unit_gpus"]})
 
 
-def unit_of(chip: Chip, price: Fields) -> tuple[int, int]:
-    """GPUs had at once and units one replica may span: whole nodes where cards are linked or bought, else cards."""
+def unit_of(chip: Chip, price: Fields, rent_by: str) -> tuple[int, int]:
+    """GPUs had at once and units one replica may span: whole nodes where bought, reserved, or linked and rented so."""
     linked = chip.scale_up is not None and chip.scale_up.domain > 1 and chip.scale_up.kind != "pcie"
-    whole = linked or price["kind"] in {"purchase", "owned", "reserved"}
+    whole = price["kind"] in {"purchase", "owned", "reserved"} or (linked and rent_by == "node")
     unit = price.get("unit_gpus") or (chip.gpus_per_node if whole else 1)
     join = price.get("join_units") or (JOINED if unit >= chip.gpus_per_node else max(chip.gpus_per_node // unit, 1))
     return int(unit), int(join)

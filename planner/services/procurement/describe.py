@@ -43,7 +43,7 @@ def describe(plan: Plan, read: Read) -> Answer:
     return {
         **money_section(plan), "gpus": gpus_section(plan), "fleet": _fleet(plan), "replicas": _replicas(plan, read),
         "api_share": {name: _by_period(plan, share) for name, share in plan.api_share.items()},
-        "power": power_section(plan), "unit_prices": prices_section(plan), "workloads": _workloads(plan, read),
+        "power": power_section(plan), "unit_prices": prices_section(plan), "workloads": workloads_section(read),
         "margins": [{"limit": m.limit, "factor": unit_price(m.factor)} for m in margins(plan)],
         "utilization_by_hour": _utilization(plan),
     }
@@ -125,20 +125,21 @@ def prices_section(plan: Plan) -> list[Answer]:
              "joules_per_output_token": unit_price(p.joules_per_output_token)} for p in unit_prices(plan)]
 
 
-def _workloads(plan: Plan, read: Read) -> list[Answer]:
-    moments, found = plan.scenario.moments, []
-    for w, workload in enumerate(plan.scenario.workloads):
-        count = float(requests(plan.scenario, workload.id).sum())
+def workloads_section(read: Read) -> list[Answer]:
+    """What is asked of the fleet, in its unit and in tokens; totals over all replicas."""
+    scenario, found = read.scenario, []
+    moments, seconds = scenario.moments, scenario.calendar.period_s * scenario.calendar.periods
+    for w, workload in enumerate(scenario.workloads):
+        count = float(requests(scenario, workload.id).sum())
+        peaks = moments.peak[w]
         found.append({
             "workload": workload.id, "model": workload.model, "unit": workload.unit, "scope": "total, all replicas",
-            "peak_first": unit_price(float(moments.peak[w][moments.period == 0].max())),
-            "peak_last": unit_price(float(moments.peak[w][moments.period == moments.period[-1]].max())),
+            "peak_first": unit_price(float(peaks[moments.period == 0].max())),
+            "peak_last": unit_price(float(peaks[moments.period == moments.period[-1]].max())),
             "requests": unit_price(count), "input_tokens": workload.input_tokens,
             "output_tokens": workload.output_tokens,
-            "mean_tokens_per_s": unit_price(count * (workload.input_tokens + workload.output_tokens) / (
-                plan.scenario.calendar.period_s * plan.scenario.calendar.periods)),
-            "mean_output_tokens_per_s": unit_price(count * workload.output_tokens / (
-                plan.scenario.calendar.period_s * plan.scenario.calendar.periods)),
+            "mean_tokens_per_s": unit_price(count * (workload.input_tokens + workload.output_tokens) / seconds),
+            "mean_output_tokens_per_s": unit_price(count * workload.output_tokens / seconds),
             "headroom": workload.headroom, "spare_replicas": workload.spare,
             "in_flight_share": read.loads[workload.id].share})
     return found

@@ -9,6 +9,7 @@ from typing import Any
 from planner.core.errors import PlannerError
 from planner.core.fleet.sizing import CHAT_SHARE, in_flight_of_users
 from planner.core.fleet.ways import ways
+from planner.services.procurement.describe import workloads_section
 from planner.services.procurement.money import to_cent, unit_price
 from planner.services.procurement.reading import ScenarioReader
 
@@ -66,13 +67,19 @@ def _variants(document: Fields) -> Iterator[tuple[Answer, Fields]]:
 def size_range(reader: ScenarioReader, document: Fields, today: date, workspace: str) -> Answer:
     """GPUs and rent per SKU over the ranges of what is missing: one month on demand."""
     rows: list[Answer] = []
+    demand: list[Answer] = []
+    notes: list[str] = []
     for facts, filled in _variants(document):
         try:
             read = reader.read(filled, today, workspace)
         except PlannerError as error:
             rows.append({**facts, "refused": error.detail})
             continue
+        demand, notes = workloads_section(read), read.notes
         for way in ways(read.scenario):
+            if way.kind == "api":
+                rows.append({**facts, "sku": way.id, "gpus": 0, "layout": None, "weights": None,
+                             "usd_per_month": to_cent(way.npv)})
             if way.kind == "rent" and way.works and way.plan is not None:
                 name, _ = next(iter(way.plan.replicas))
                 replica = read.replicas[name]
@@ -82,8 +89,9 @@ def size_range(reader: ScenarioReader, document: Fields, today: date, workspace:
                              "load_per_replica": unit_price(replica.load), "unit": read.scenario.workloads[0].unit,
                              "usd_per_month": to_cent(way.npv)})
     rows.sort(key=lambda r: (r["model"], r["input_tokens"], r.get("usd_per_month") or 0.0))
-    sized = [r for r in rows if "gpus" in r]
-    return {"rows": rows, "gpus_low": min((r["gpus"] for r in sized), default=None),
+    sized = [r for r in rows if r.get("gpus")]
+    return {"rows": rows, "workloads": demand, "notes": notes,
+            "gpus_low": min((r["gpus"] for r in sized), default=None),
             "gpus_high": max((r["gpus"] for r in sized), default=None),
             "usd_per_month_low": min((r["usd_per_month"] for r in sized), default=None),
             "usd_per_month_high": max((r["usd_per_month"] for r in sized), default=None)}

@@ -100,6 +100,17 @@ class ReplicaService:
         return self._kept.get((question, sku, generation), lambda: self._replicas(question, sku))
 
     def _replicas(self, question: ReplicaQuestion, sku: str) -> tuple[list[Replica], list[Rejected]]:
+        """Ask for each format on its own, so that one that needs several nodes is not hidden by one that does not."""
+        found: list[Replica] = []
+        rejected: list[Rejected] = []
+        for weights in question.weights or ((),):
+            asked = replace(question, weights=(weights,) if isinstance(weights, str) else ())
+            able, unable = self._format(asked, sku)
+            found += able
+            rejected += unable
+        return found, rejected
+
+    def _format(self, question: ReplicaQuestion, sku: str) -> tuple[list[Replica], list[Rejected]]:
         refused: list[Row] = []
         found, rejected = self._tried(question, sku, refused, Deployment())
         # Only a model too large for one node goes over several: a pipeline stage on each.

@@ -43,8 +43,9 @@ class ProcurementService:
         """Return the answer to a complete scenario document."""
         lacking = missing_facts(document)
         if any(fact["fact"] in {"model", "input_tokens", "output_tokens"} for fact in lacking):
-            return {**heading(document), "best": None, "options": [], "missing": lacking,
-                    "range": size_range(self.reader, document, self.today(), workspace)}
+            found_range = size_range(self.reader, document, self.today(), workspace)
+            return {**heading(document), "best": None, "options": [], "missing": lacking, "range": found_range,
+                    "assumptions": found_range.pop("notes")}
         read = self.reader.read(document, self.today(), workspace)
         found = ways(read.scenario)
         best = next((way for way in found if way.works), None)
