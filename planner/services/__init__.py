@@ -1,0 +1,1 @@
+"""Use cases over ports: they orchestrate the core and know no framework."""

@@ -29,7 +29,7 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     body = function.body
-    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+    if ast.get_docstring(function) is not None:
         body = body[1:]
     return 0 if not body else (body[-1].end_lineno or 0) - body[0].lineno + 1
 

@@ -1,0 +1,1 @@
+"""The web app: files served at the root."""

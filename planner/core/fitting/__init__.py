@@ -1,0 +1,1 @@
+"""Fits of efficiencies and overheads to measurements, with their spread."""

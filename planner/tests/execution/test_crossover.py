@@ -17,7 +17,7 @@ LAYOUTS = [{}, {"tensor": 4}, {"tensor": 2, "data": 4, "expert": 8}]
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("model", MODELS)
 @given(context=st.floats(16, 1e6))
-def test_at_the_crossover_cache_equals_weights(model, layout, context) -> None:  # noqa: ANN001
+def test_at_the_crossover_cache_equals_weights(model, layout, context) -> None:
     if model == "dense" and "expert" in layout:
         layout = {"tensor": 2, "data": 4}
     table = bound(MODELS[model], **layout)
@@ -32,7 +32,7 @@ def test_at_the_crossover_cache_equals_weights(model, layout, context) -> None: 
 
 @pytest.mark.parametrize("model", MODELS)
 @given(context=st.floats(1, 1000))
-def test_at_the_critical_batch_arithmetic_equals_traffic(model, context) -> None:  # noqa: ANN001
+def test_at_the_critical_batch_arithmetic_equals_traffic(model, context) -> None:
     table = bound(MODELS[model])
     found = batch_critical_step(table, context)
     if found is None:
@@ -45,7 +45,7 @@ def test_at_the_critical_batch_arithmetic_equals_traffic(model, context) -> None
 
 
 @given(batch=st.floats(0.01, 1e5))
-def test_weight_traffic_is_the_steps_own(batch) -> None:  # noqa: ANN001
+def test_weight_traffic_is_the_steps_own(batch) -> None:
     table = bound(MODELS["mixture"], tensor=2)
     cost = decode_step(table, np.asarray(batch), np.asarray(100.0))
     if batch >= 1:

@@ -14,7 +14,7 @@ from planner.tests.build import MODELS, bound
 @pytest.mark.parametrize("calibrated", [False, True])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("batch", [1.0, 5.0, 64.0, 300.0])
-def test_decode_steps(model, calibrated, batch) -> None:  # noqa: ANN001
+def test_decode_steps(model, calibrated, batch) -> None:
     table = bound(MODELS[model], calibrated=calibrated, tensor=2)
     made = step_table(table, np.asarray(1500.0))
     exact = float(decode_step(table, np.asarray(batch), np.asarray(1500.0)).step_time)
@@ -24,7 +24,7 @@ def test_decode_steps(model, calibrated, batch) -> None:  # noqa: ANN001
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("tokens", [128.0, 1000.0, 8192.0])
-def test_prompt_steps(model, tokens) -> None:  # noqa: ANN001
+def test_prompt_steps(model, tokens) -> None:
     table = bound(MODELS[model], calibrated=True, tensor=2)
     made = step_table(table, np.asarray(1.0))
     exact = float(prompt_step(table, np.asarray(tokens), np.asarray(0.0)).step_time)

@@ -28,7 +28,7 @@ def test_llama_70b_keeps_327680_bytes_per_token() -> None:
 
 @pytest.mark.parametrize(("chip", "weights", "expected"), [
     (H100, "bf16", 295), (H200, "bf16", 206), (H100, "fp8", 295), (H100, "w8a16", 148)])
-def test_batch_critical(chip, weights, expected) -> None:  # noqa: ANN001
+def test_batch_critical(chip, weights, expected) -> None:
     assert round(batch_critical(bound(LLAMA_70B, chip=chip, weights=weights))) == expected
 
 

@@ -12,7 +12,7 @@ from planner.tests.build import LLAMA_70B, table
 
 
 @given(tokens=st.integers(1, 300), cached=st.integers(0, 300), span=st.one_of(st.integers(1, 400), st.just(np.inf)))
-def test_pairs_equal_the_sum(tokens, cached, span) -> None:  # noqa: ANN001
+def test_pairs_equal_the_sum(tokens, cached, span) -> None:
     found = causal_pairs(np.asarray(float(tokens)), np.asarray(float(cached)), np.asarray(float(span)))
     assert float(found) == pytest.approx(sum(min(cached + i, span) for i in range(1, tokens + 1)))
 

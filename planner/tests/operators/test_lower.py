@@ -37,7 +37,8 @@ def test_key_value_heads_divide_or_repeat() -> None:
         table(PLANNER.catalog.model("phi-4").value, tensor=4)  # 40 heads, 10 key-value heads
 
 
-@pytest.mark.parametrize("sizes", [{"tensor": 0}, {"pipeline": -1}, {"expert": 3, "tensor": 4}, {"expert": 8, "tensor": 4}])
+@pytest.mark.parametrize("sizes", [{"tensor": 0}, {"pipeline": -1}, {"expert": 3, "tensor": 4},
+                                   {"expert": 8, "tensor": 4}])
 def test_sizes_that_are_no_layout(sizes: dict[str, int]) -> None:
     with pytest.raises(InvalidLayout):
         Layout(**sizes)

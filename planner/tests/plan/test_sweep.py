@@ -46,7 +46,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("base", "axes"), CASES)
-def test_equals_the_plan(base, axes) -> None:  # noqa: ANN001
+def test_equals_the_plan(base, axes) -> None:
     names = [name for name in METRICS if not name.startswith("cost.")]
     columns = PLANNER.sweeps.columns(base, read_axes(axes, 10**6), names)
     shown = as_document(columns)["metrics"]
@@ -63,7 +63,7 @@ def test_equals_the_plan(base, axes) -> None:  # noqa: ANN001
                 assert found == wanted, (name, point)
 
 
-def test_chunks_never_change_a_bit(monkeypatch) -> None:  # noqa: ANN001
+def test_chunks_never_change_a_bit(monkeypatch) -> None:
     base = {"model": "mixtral-8x7b-v0.1", "sku": "h100", "deployment": {"tensor_parallel": 2}}
     axes = read_axes({"workload.concurrency": np.geomspace(1, 500, 23).tolist(),
                       "workload.input_tokens": np.geomspace(10, 20000, 11).tolist()}, 10**6)
@@ -94,7 +94,7 @@ def test_the_product_is_checked_before_anything_is_made() -> None:
 @pytest.mark.parametrize("axes", [{"workload.colour": [1]}, {"workload.concurrency": []},
                                   {"workload.concurrency": ["many"]}, {"workload.concurrency": [-1]},
                                   {"workload.concurrency": [float("nan")]}])
-def test_nonsense_axes_are_refused(axes) -> None:  # noqa: ANN001
+def test_nonsense_axes_are_refused(axes) -> None:
     with pytest.raises(InvalidQuantity):
         read_axes(axes, 10**6)
 

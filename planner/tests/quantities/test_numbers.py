@@ -21,7 +21,7 @@ CHECKS = {require_positive: (1.0, [0.0, -1.0, math.nan, math.inf, 1e31]),
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_checks_pass_good_numbers_through(check) -> None:  # noqa: ANN001
+def test_checks_pass_good_numbers_through(check) -> None:
     good, _ = CHECKS[check]
     assert check("x", good) == good
     assert isinstance(check("x", good), float)
@@ -29,7 +29,7 @@ def test_checks_pass_good_numbers_through(check) -> None:  # noqa: ANN001
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_checks_refuse_bad_numbers_by_name(check) -> None:  # noqa: ANN001
+def test_checks_refuse_bad_numbers_by_name(check) -> None:
     for bad in CHECKS[check][1]:
         with pytest.raises(InvalidQuantity, match="the thing"):
             check("the thing", bad)
@@ -79,14 +79,14 @@ ONES = {num.sqrt: np.sqrt, num.exp: np.exp, num.expm1: np.expm1, num.log: np.log
 
 @pytest.mark.parametrize("function", PAIRS)
 @given(a=st.floats(-1e6, 1e6), b=st.floats(-1e6, 1e6))
-def test_pairs_agree_with_numpy(function, a, b) -> None:  # noqa: ANN001
+def test_pairs_agree_with_numpy(function, a, b) -> None:
     assert function(a, b) == PAIRS[function](a, b)
     assert function(np.array([a]), b)[0] == function(a, b)
 
 
 @pytest.mark.parametrize("function", ONES)
 @given(a=st.floats(1e-6, 300))
-def test_functions_agree_with_numpy(function, a) -> None:  # noqa: ANN001
+def test_functions_agree_with_numpy(function, a) -> None:
     assert function(a) == pytest.approx(float(ONES[function](a)), rel=1e-15)
     assert float(function(np.array([a]))[0]) == pytest.approx(float(function(a)), rel=1e-15)
 
@@ -97,7 +97,7 @@ def test_infinities_pass_rounding() -> None:
 
 
 def test_choices_and_grids() -> None:
-    assert num.where(True, 1.0, 2.0) == 1.0  # noqa: FBT003
+    assert num.where(True, 1.0, 2.0) == 1.0
     assert num.where(np.array([True, False]), 1.0, 2.0).tolist() == [1.0, 2.0]
     assert num.clip(5.0, 0.0, 2.0) == 2.0
     assert num.together(1.0, 2.0) == (1.0, 2.0)
