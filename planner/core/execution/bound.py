@@ -96,13 +96,18 @@ def bind(table: OperatorTable, chip: Chip, profile: EfficiencyProfile | None = N
 def _curves(table: OperatorTable, profile: EfficiencyProfile, matmul: list[Compute], mixture: list[Compute]) -> Curves:
     cache = table.cache_format
     return Curves(
-        gemm=_stacked([profile.gemm_curve(f, weight_only=c.weight_only)
-                       for f, c in zip(table.matmuls.formats, matmul, strict=True)]),
+        gemm=_stacked([_gemm(profile, f, c) for f, c in zip(table.matmuls.formats, matmul, strict=True)]),
         moe=_stacked([profile.moe_curve(f, weight_only=c.weight_only)
                       for f, c in zip(table.mixtures.formats, mixture, strict=True)]),
         decode=_stacked([profile.decode_curve(k, cache) for k in table.cores.kinds]),
         prompt=_stacked([profile.prompt_curve(k, cache) for k in table.cores.kinds]),
         recurrent=_stacked([profile.recurrent_curve(k) for k in table.states.kinds]), profile=profile)
+
+
+def _gemm(profile: EfficiencyProfile, fmt: str, compute: Compute) -> GemmCurve:
+    """A format's curve with the factor that end-to-end runs put on its compute share."""
+    curve = profile.gemm_curve(fmt, weight_only=compute.weight_only)
+    return replace(curve, compute=curve.compute * profile.overhead.prefill_compute.get(fmt, 1.0))
 
 
 def _stacked(curves: list[Curve]) -> Curve | None:

@@ -30,9 +30,8 @@ def matmul_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     if bound.curves is None or bound.curves.gemm is None:
         return time_overlapped(flow.work, flow.traffic, peak, beta)
     curve, over = widen(bound.curves.gemm, grid), bound.curves.profile.overhead
-    factors = np.array([over.prefill_compute.get(f, 1.0) for f in bound.table.matmuls.formats])
     return gemm_time(curve, work=flow.work, traffic=flow.traffic, tokens=tokens,
-                     inputs=rows(bound.table.matmuls.inputs, grid), peak=peak * rows(factors, grid), bandwidth=beta,
+                     inputs=rows(bound.table.matmuls.inputs, grid), peak=peak, bandwidth=beta,
                      floor_scale=over.floor_scale)
 
 
