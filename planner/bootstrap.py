@@ -16,6 +16,8 @@ from planner.services.ports import Kind, Library, Queue
 from planner.services.resources import ResourceService
 
 if TYPE_CHECKING:
+    from planner.services.accuracy.own_rows import OwnRowsService
+    from planner.services.accuracy.validating import ValidationService
     from planner.services.frontier.service import FrontierService
     from planner.services.frontier.whatif import WhatIfService
     from planner.services.imports import ImportService
@@ -109,6 +111,27 @@ class Planner:
         return SweepService(self.plans)
 
     @cached_property
+    def validations(self) -> ValidationService:
+        """Return the scoring of predictions against measured rows."""
+        from planner.services.accuracy.validating import ValidationService  # noqa: PLC0415 - numpy takes 0.1 s
+
+        return ValidationService(self.plans)
+
+    @cached_property
+    def own_rows(self) -> OwnRowsService:
+        """Return the learning from a caller's own measured rows."""
+        from planner.services.accuracy.own_rows import OwnRowsService  # noqa: PLC0415 - as above
+
+        return OwnRowsService(self.validations)
+
+    @staticmethod
+    def accuracy_report() -> Mapping[str, object]:
+        """Return the published accuracy report."""
+        from planner.catalog.accuracy import published_accuracy  # noqa: PLC0415 - read when first needed
+
+        return published_accuracy()
+
+    @cached_property
     def imports(self) -> ImportService:
         """Return the reading of users' own files."""
         from planner.catalog.importers.readers import readers  # noqa: PLC0415 - read when first needed
@@ -196,12 +219,14 @@ class Planner:
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
         """Return what workers run, by kind of job."""
+        from planner.services.accuracy.validating import handler as validating  # noqa: PLC0415 - as above
         from planner.services.simulation.service import handler as simulating  # noqa: PLC0415 - as above
         from planner.services.sizing.reading import handler as sizing  # noqa: PLC0415 - as above
         from planner.services.sweep.job import handler  # noqa: PLC0415 - numpy takes 0.1 s to import
 
         return {"sweep": handler(lambda: self.sweeps), "size": sizing(lambda: self.sizing),
-                "simulation": simulating(lambda: self.simulations)}
+                "simulation": simulating(lambda: self.simulations),
+                "validation": validating(lambda: self.validations)}
 
     def supervisor(self, processes: int = 1) -> Supervisor:
         """Return worker processes over the same database, not yet started."""

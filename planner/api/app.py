@@ -17,6 +17,7 @@ from planner.api.gate import Gate
 from planner.api.metrics import Metrics
 from planner.api.problems import add_handlers
 from planner.api.routers import (
+    accuracy,
     imports,
     jobs,
     labs,
@@ -49,6 +50,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     parse.router,
     imports.router,
     imports.files,
+    accuracy.router,
     *resources.ROUTERS,
     workspace.router,
     jobs.router,

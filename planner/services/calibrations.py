@@ -12,6 +12,7 @@ from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.quantities.units import GIB
+from planner.services.accuracy.corrected import OWN_ROWS, corrected
 
 AUTO, IDEAL = "auto", "ideal"
 Record = Mapping[str, Any]
@@ -51,7 +52,9 @@ class CalibratedProfiles:
         if base is None:
             raise MissingFact(f"{chip.name} has no efficiency profile to lay the calibration over.",
                               fact=f"profile.{chip.id}")
-        made = overlay(base, chip, stored.get("record", stored), calibration)
+        record = stored.get("record", stored)
+        made = (corrected(base, record[OWN_ROWS], calibration) if OWN_ROWS in record
+                else overlay(base, chip, record, calibration))
         return replace(made, source=f"{made.source} (version {stored.get('version', 1)})")
 
 

@@ -13,6 +13,7 @@ from planner.core.execution.summary import summarise
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.workload import Workload
+from planner.services.accuracy.corrected import check_model
 from planner.services.catalog import CatalogService, Found
 from planner.services.plan import evidence
 from planner.services.plan.configuration import Compiler, Configuration, Memo, Resolved
@@ -48,6 +49,7 @@ class PlanService:
         model = self._found("model", question.model, question.workspace)
         chip = self._found("sku", question.sku, question.workspace)
         profile = self._profiles.of(chip.value, question.deployment.engine, question.calibration, question.workspace)
+        check_model(profile, model.id)
         deployment = question.deployment
         if deployment.weights == AUTO and model.weights is not None:
             deployment = replace(deployment, weights=model.weights)
