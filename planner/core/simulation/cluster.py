@@ -95,14 +95,14 @@ def run_by_load(pool: Pool, jobs: Iterator[Job], recorder: Recorder, progress: P
             version[index] = replicas[index].bound()
             heapq.heappush(bounds, (version[index], index))
         if recorder.done:
-            return
+            break
         index = pool.send(job)
         version[index] = replicas[index].clock
         heapq.heappush(bounds, (version[index], index))
         if not count % 1024:
             progress(recorder.measured)
     for replica in replicas:
-        replica.run()
+        replica.run()  # to the end of a trace; at once when enough was measured
     progress(recorder.measured)
 
 

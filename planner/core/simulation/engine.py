@@ -20,7 +20,7 @@ from planner.core.simulation.settings import RankSettings
 class Replica:
     """One engine with data-parallel ranks or pipeline micro-batches that wait for one another at every step."""
 
-    __slots__ = ("clock", "feedback", "inbox", "looked", "passes", "poll", "ranks", "recorder", "settings")
+    __slots__ = ("clock", "feedback", "inbox", "looked", "passes", "planned", "poll", "ranks", "recorder", "settings")
 
     def __init__(self, settings: RankSettings, recorder: Recorder, *, groups: int = 1, queue: str = "fcfs") -> None:
         self.settings = settings
@@ -32,6 +32,8 @@ class Replica:
         self.feedback: Callable[[Job, float], None] | None = None
         """Called with every finished request of a closed loop on this replica alone."""
         self.passes = 0
+        self.planned: tuple[float, float, int, bool] | None = None
+        """A plan made and not yet run: planning admits and preempts, so it is not done twice."""
         self.poll = settings.poll_steps
 
     def _deliver(self, seen: float, now: float) -> None:
@@ -68,7 +70,7 @@ class Replica:
         return time, slope, limit, True
 
     def run(self, until: float = math.inf) -> None:
-        """Advance to ``until``, or until there is nothing to do, or the recorder has what it wants.
+        """Advance as far as steps end by ``until``, or there is nothing to do, or the recorder has what it wants.
 
         Parameters
         ----------
@@ -80,16 +82,22 @@ class Replica:
             now = self.clock
             if inbox and inbox[0].ready <= now:
                 self._deliver(now if self.poll == 1 or self._empty() else self.looked, now)
-            time, slope, steps, can_start = self._lockstep()
+                self.planned = None
+            plan = self.planned or self._lockstep()
+            self.planned = None
+            time, slope, steps, can_start = plan
             if time == 0.0:
                 if not inbox or inbox[0].ready >= until:
                     return
                 self.clock = max(now, inbox[0].ready)
                 continue
-            if steps > 1 and can_start:
-                arrival = inbox[0].ready if inbox else until
-                if arrival < math.inf:
-                    steps = min(steps, self._steps_to(max(arrival - now, 0.0), time, slope))
+            if steps > 1 and can_start and inbox:
+                steps = min(steps, self._steps_to(max(inbox[0].ready - now, 0.0), time, slope))
+            if until < math.inf:
+                steps = min(steps, _steps_within(until - now, time, slope))
+                if not steps:
+                    self.planned = plan
+                    return
             self._advance(steps, now, time, slope)
 
     def _empty(self) -> bool:
@@ -106,7 +114,7 @@ class Replica:
         return steps if self.poll == 1 else steps + -(self.passes + steps) % self.poll
 
     def _advance(self, steps: int, now: float, time: float, slope: float) -> None:
-        duration = steps * time + slope * steps * (steps - 1) / 2.0
+        duration = _lasting(steps, time, slope)
         end = now + duration
         recorder, blocks = self.recorder, self.settings.blocks
         system = waiting = batch = free = 0
@@ -132,7 +140,7 @@ class Replica:
         if self.poll > 1:
             seen = steps - (self.passes + steps) % self.poll
             if seen >= 0:
-                self.looked = now + seen * time + slope * seen * (seen - 1) / 2.0
+                self.looked = now + _lasting(seen, time, slope)
         self.passes += steps
         if self.feedback is not None and recorder.on_finish:
             answered, recorder.on_finish = recorder.on_finish, []
@@ -145,17 +153,26 @@ class Replica:
 
     def bound(self) -> float:
         """No request of this replica finishes before this moment [s]."""
-        if self.inbox:
-            return max(self.clock, self.inbox[0].ready)
-        soonest = math.inf
-        for rank in self.ranks:
-            if rank.waiting or rank.prefilling:
-                return self.clock
-            if rank.batch:
-                time = rank.plan()
-                if rank.waiting:
-                    return self.clock
-                soonest = min(soonest, self.clock + (rank.ends[0][0] - rank.k) * time)
-        return soonest
+        inbox = self.inbox
+        if inbox and inbox[0].ready <= self.clock:
+            return self.clock
+        if self.planned is None:
+            self.planned = self._lockstep()
+        time, slope, steps, can_start = self.planned
+        if not time:
+            return inbox[0].ready if inbox else math.inf
+        if inbox and steps > 1 and can_start:
+            steps = min(steps, self._steps_to(inbox[0].ready - self.clock, time, slope))
+        return self.clock + _lasting(steps, time, slope)
 
 
+def _lasting(steps: int, time: float, slope: float) -> float:
+    return steps * time + slope * steps * (steps - 1) / 2.0
+
+
+def _steps_within(gap: float, time: float, slope: float) -> int:
+    """Most steps that last no longer than ``gap``."""
+    if not slope:
+        return int(gap / time + 1e-9)
+    b = time - slope / 2.0
+    return int(2.0 * gap / (b + math.sqrt(b * b + 2.0 * slope * gap)) + 1e-9)

@@ -193,10 +193,10 @@ def summarise(recorder: Recorder, *, duration: float, replicas: int, ttft_target
 
 
 def _unstable(ttft: Array) -> bool:
-    """TTFT grows steadily: the last quarter's median far above the second quarter's."""
+    """TTFT grows steadily: a queue that grows linearly doubles its median from the second quarter to the last."""
     quarter = ttft.size // 4
     if quarter < 50:
         return False
     early, late = float(np.median(ttft[quarter:2 * quarter])), float(np.median(ttft[3 * quarter:]))
     middle = float(np.median(ttft[2 * quarter:3 * quarter]))
-    return early < middle < late and late > 3.0 * early
+    return early < middle < late and late > 1.6 * early

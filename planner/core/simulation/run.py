@@ -306,7 +306,9 @@ def simulate_disaggregated(prefill: System, decode: System, transfer: Transfer, 
         follow.ready = time + transfer.time(job.input)
         if follow.output > 1:
             return 1, follow
+        listened, recorder.on_finish = recorder.on_finish, None
         recorder.finished(follow, time)
+        recorder.on_finish = listened
         return None
 
     run_network(pools, entering(), recorder, onward, measure.progress)

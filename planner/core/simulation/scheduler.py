@@ -48,6 +48,7 @@ class Rank:
     def plan(self) -> float:
         """Time of the next step; sets how many such steps may run together and their slope."""
         grow, preempted = 0, False
+        self.chunks = []
         if self.batch and not self.settings.reserve:
             grow = self.phase[-self.k % self.settings.block_steps]
             while grow > self.free:
