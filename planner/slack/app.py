@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -28,6 +29,8 @@ COMMAND = "/capacity"
 ROUND_S = 30.0
 """Between looks at watches and at what other processes left behind [s]."""
 DISK_THREADS = 4
+SWITCH_S = 0.0005
+"""Threads that compute hand the interpreter over this often, so that acknowledgements need not wait for them [s]."""
 _MENTION = re.compile(r"<@(?P<user>\w+)(?:\|[^>]*)?>")
 Ack = Callable[..., Awaitable[Any]]
 _log = logging.getLogger(__name__)
@@ -39,6 +42,8 @@ class SlackApp:
     def __init__(self, planner: Planner, settings: SlackSettings) -> None:
         from planner.storage.repositories.slack import SqlConversations  # noqa: PLC0415 - SQLAlchemy takes 0.3 s
 
+        for library in ("slack_sdk", "slack_bolt"):
+            logging.getLogger(library).setLevel(logging.WARNING)  # below that they write messages and payloads down
         self.settings = settings
         self.store = SqlConversations(planner.store.engine)
         self.seal = Seal(settings.encryption_key)
@@ -68,7 +73,7 @@ class SlackApp:
             authorize=authorize,
             client=web_client(None, self.settings.api_url),
             request_verification_enabled=False,
-            process_before_response=False,
+            process_before_response=True,
         )
         bolt.command(COMMAND)(self.on_command)
         bolt.event("app_mention")(self.on_message)
@@ -130,6 +135,7 @@ class SlackApp:
 
     async def start(self) -> None:
         """Store the token of a single workspace, pick up what was left behind, and begin the rounds."""
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         if self.settings.bot_token is not None:
             await self.installs.add(self.settings.bot_token, "settings")
         self._rounds = asyncio.get_running_loop().create_task(self._go_round())

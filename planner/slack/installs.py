@@ -103,11 +103,14 @@ class Installs:
         settings = self._settings
         if not self._seal.honours(state, "install", STATE_TTL_S):
             return None
-        answer = await web_client(None, settings.api_url).oauth_v2_access(
-            client_id=settings.client_id or "",
-            client_secret=settings.client_secret or "",
-            code=code,
-            redirect_uri=redirect,
+        answer = await web_client(None, settings.api_url).api_call(
+            "oauth.v2.access",
+            data={
+                "client_id": settings.client_id or "",
+                "client_secret": settings.client_secret or "",
+                "code": code,
+                "redirect_uri": redirect,
+            },
         )
         team = answer["team"]
         return await self.add(
