@@ -134,10 +134,10 @@ class Configuration:
 
     def _kept(self, what: str, deployment: Deployment, make: Callable[[Deployment], T]) -> T:
         """Remembered by what a deployment changes of it; arrays of a sweep are not remembered."""
-        key = (what, deployment.engine, deployment.engine_version, deployment.max_num_seqs,
-               deployment.max_num_batched_tokens, deployment.max_model_len)
-        if any(isinstance(part, np.ndarray) for part in key):
+        sizes = (deployment.max_num_seqs, deployment.max_num_batched_tokens, deployment.max_model_len)
+        if sizes[0].__class__ is not int or sizes[1].__class__ is not int or isinstance(sizes[2], np.ndarray):
             return make(deployment)
+        key = (what, deployment.engine, deployment.engine_version, *sizes)
         return self.memo.get(key, lambda: make(deployment))
 
     def _cut(self, deployment: Deployment) -> PagedPool | None:
