@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.calibration.device import Device
     from planner.calibration.kernels.gemm import Shape
 
 QUICK_SECONDS, FULL_SECONDS = 31.0, 165.0
@@ -29,6 +30,7 @@ def command(
     model: Annotated[str | None, typer.Option(help="Also time the matrix shapes of this catalogued model.")] = None,
     tp: Annotated[int, typer.Option(min=1, help="Tensor parallelism under which --model is cut.")] = 1,
     threads: Annotated[int, typer.Option(min=0, help="Processor threads to use; 0 means all.")] = 0,
+    seconds: Annotated[float | None, typer.Option(min=1, help="Time budget instead of 31 or 165.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON in SI units.")] = False,
 ) -> int:
     """Measure this machine's ceilings and fit its efficiency curves. Example: planner calibrate --quick --verify."""
@@ -38,7 +40,7 @@ def command(
     if threads:
         torch.set_num_threads(threads)
     opened = open_device(device)
-    record, passed = _measured(opened, _shapes(model, tp), quick=quick, prove=verify)
+    record, passed = _measured(opened, _shapes(model, tp), quick=quick, prove=verify, seconds=seconds)
     if save is not None:
         _write(save, json.dumps(record, indent=1))
     if plot is not None and record["curves"]:
@@ -54,7 +56,8 @@ def command(
     return 0 if passed else 1
 
 
-def _measured(opened: Any, extra: list[Shape], *, quick: bool, prove: bool) -> tuple[dict[str, Any], bool]:  # noqa: ANN401
+def _measured(opened: Device, extra: list[Shape], *, quick: bool, prove: bool,
+              seconds: float | None) -> tuple[dict[str, Any], bool]:
     """The record, complete or partial, and whether it passed its verification."""
     from planner.calibration import record as records
     from planner.calibration.plan import grid_for
@@ -66,7 +69,7 @@ def _measured(opened: Any, extra: list[Shape], *, quick: bool, prove: bool) -> t
     patience = Patience(samples_min=5, seconds_max=0.25, precision=0.03, seconds_disturbed=0.6) if quick else Patience()
     grid = grid_for(opened, quick=quick, extra=extra)
     with _progress("Timing kernels") as advance:
-        run = Suite(opened, grid, budget_s=QUICK_SECONDS if quick else FULL_SECONDS, patience=patience,
+        run = Suite(opened, grid, budget_s=seconds or (QUICK_SECONDS if quick else FULL_SECONDS), patience=patience,
                     progress=advance).execute()
     fitted, missing = records.curves(run)
     record = records.document(run, quick=quick, fitted=fitted, missing=missing)
