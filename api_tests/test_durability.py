@@ -13,7 +13,7 @@ from api_tests.server import Server
 
 SKU = {"id": "raced", "name": "Raced", "vendor": "acme", "memory_bytes": 80e9, "bandwidth_bytes_per_s": 2e12,
        "peak_flop_per_s": {"bf16": 1e15}}
-WRITES = 100
+WRITES = 300
 
 
 @pytest.fixture

@@ -43,8 +43,10 @@ class SqlEntries:
 
     def add(self, kind: Kind, entry_id: str, document: Document, *, who: str) -> Entry:
         """Store a new entry; a deleted one of that id comes back under a newer version."""
-        moment, values = now(), {"document": dict(document), "search": _search(entry_id, document), "updated_by": who}
-        values |= {"created_at": moment, "updated_at": moment, "deleted_at": None}
+        moment = now()
+        values: dict[str, Any] = {
+            "document": dict(document), "search": _search(entry_id, document), "updated_by": who,
+            "created_at": moment, "updated_at": moment, "deleted_at": None}
         revived = self._session.execute(
             update(EntryRow).where(*self._named(kind, entry_id), EntryRow.deleted_at.is_not(None))
             .values(version=EntryRow.version + 1, **values).returning(EntryRow.version)).scalar()
