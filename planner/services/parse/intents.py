@@ -68,7 +68,8 @@ _SIZE = re.compile(
     r"|\bright-?siz\w+|\bdimension\w*"
     r"|\b(?:smallest|cheapest|minimum|minimal|fewest|least|best|recommended|right|ideal|optimal"
     rf"|suitable) (?:[\w-]+ ){{0,2}}?(?:{_HARDWARE}|option|way|deployment|cluster|fleet)\b|\brecommend\b"
-    r"|\bhow (?:big|large) (?:a|of a|should|must)\b|\bwhat would it take\b|\bwas (?:brauche|brauchen|sollen"
+    r"|\bhow (?:big|large) (?:an? |of an? )?(?:cluster|fleet|node|box|server|deployment|pool|should|must)\b"
+    r"|\bwhat would it take\b|\bwas (?:brauche|brauchen|sollen"
     r"|sollten)\b|\bde quoi\b.*besoin|\bqu[eé] (?:necesito|necesitamos|compramos|comprar)\b|\bprocure(?:ment)?\b"
     r"|\bto buy\b|\bshopping\b|\bfleet size\b"
 )

@@ -82,6 +82,7 @@ _CONTEXT_NUMBER = re.compile(
     rf"|bei))*\s?{amount('n')}{_TOK}?(?!\s?(?:%|ms\b|s\b|/|gpu|clients|concurrent|users|rps))"
 )
 _EACH = re.compile(rf"{amount('n')}{_TOK}? (?:each|apiece|chacun\w*|jeweils|cada un[oa])\b")
+_FROM_TO = re.compile(rf"\bfrom {amount('n')}{_TOK}? to {amount('m')}{_TOK}?")
 _AT_K = re.compile(
     r"(?P<at>\b(?:at|with|@|for|to|bei|à|a|con|mit|avec|met|up to|bis|try"
     rf"|about)\s)?(?<![\w.,'$€£/])(?P<n>\d+(?:[.,]\d+)?)\s?(?P<n_s>k|m(?= tok| agent| ctx))\b{_TOK}?(?!\s?(?:/"
@@ -114,6 +115,8 @@ def read_bare_pair(canvas: Canvas, parse: dict[str, object]) -> None:
 
 def read_bare_context(canvas: Canvas, parse: dict[str, object]) -> None:
     """Read "at 32k" and "16k each", once everything with a unit of its own has been read."""
+    for _ in canvas.take(_FROM_TO):
+        continue  # a change that was seen, not a wish
     for pattern in (_EACH, _AT_K):
         if "context_tokens" not in parse and (match := canvas.first(pattern)) is not None:
             value = counted(match, "n", kilo=1024)

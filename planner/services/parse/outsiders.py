@@ -26,7 +26,7 @@ _SHAPED = re.compile(
 )
 _BARE_SIZE = re.compile(
     r"(?<![\w.])(?P<size>(?:\d+x)?\d+(?:\.\d+)?b)(?:[\s-](?:vl|moe|dense|instruct|chat|coder"
-    r"|llm))*(?:\smodel)?(?![\w.]|\s?(?:tok|param|requests|users|\$))"
+    r"|llm))*(?:\smodel)?(?!\w|\.\d|\s?(?:tok|param|requests|users|\$))"
 )
 _FILLER = frozenset(
     words("""
