@@ -62,14 +62,14 @@ def _first_guess(law: StepLaw, users: Number) -> Guess:
     first = (t_decode * num.maximum(law.lengths.prompt / chunk, 1.0)
              + law.per_token(chunk, users, base) * law.lengths.prompt)
     return Guess(batch=users, rate=users / (first + law.decode_steps * t_decode), others=others, busy=others,
-                 step=t_decode, biased_step=t_decode, own=t_decode, finite=0.0 * users)
+                 step=t_decode, biased_step=t_decode, own=t_decode, finite=0.0 * users, users=users)
 
 
 def _littles_rate(law: StepLaw, flow: Flow, guess: Guess, users: Number, latency: float) -> Number:
-    """The smaller root λ of N = λ(D t_d/(1 - λu) + T_first + latency)."""
+    """The smaller root λ of N = λ(D t_d/(1 - λu) + T_first + latency), u the prompt time that a request makes felt."""
     first = flow.first_token + latency
-    u = guess.others * law.lengths.prompt * flow.per_token
-    linear = users * u + law.decode_steps * flow.t_decode + first
+    u = flow.load / guess.rate
+    linear = users * u + law.decode_steps * flow.step * (1.0 - flow.load) + first
     return 2.0 * users / (linear + num.sqrt(num.maximum(linear**2 - 4.0 * first * u * users, 0.0)))
 
 
@@ -90,4 +90,4 @@ def _guess(flow: Flow, guess: Guess, users: Number, rate: Number, first: Number,
     batch = num.minimum(1.0 + (users - 1.0) * decoding, cap_batch)
     busy = at_least_one(-(users - 1.0) * num.log1p(-num.clip(decoding, 0.0, 1.0 - 1e-9)))
     return Guess(batch=batch, rate=rate, others=guess.others, busy=busy, step=flow.step, biased_step=flow.biased_step,
-                 own=flow.own, finite=guess.finite)
+                 own=flow.own, finite=guess.finite, users=users)

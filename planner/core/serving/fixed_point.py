@@ -103,6 +103,8 @@ class Guess:
     """Steps that carried the own prompt: what arrived in them is computed while its first tokens are decoded [s]."""
     finite: Number
     """1 where a backlog can grow without bound (open loop), 0 where users limit it."""
+    users: Number = inf
+    """Users of a closed loop, whose prompts can never take more than their turn [1]."""
 
 
 def _lumps(law: StepLaw, guess: Guess, room: Number) -> tuple[Number, Number, Number]:
@@ -167,7 +169,10 @@ def relax(law: StepLaw, guess: Guess) -> Flow:
     any_rank = at_least_one(-law.groups * num.log1p(-num.minimum(phi, 1.0 - 1e-9)))
     overlap = any_rank / num.maximum(phi, TINY)
     a_lump = law.per_token(lump, guess.batch, base)
-    load = num.minimum(guess.rate * guess.others * overlap * law.lengths.prompt * a_lump, 1.0 - 1e-6)
+    felt = (guess.others + overlap - 1.0) * law.lengths.prompt * a_lump
+    turn = law.decode_steps * t_decode / num.maximum(guess.users * felt, TINY)
+    load = num.minimum(guess.rate * felt, 1.0 / (1.0 + turn) - 1e-6)
+    load = num.maximum(load, 0.0)
     inherited = load * num.maximum(guess.own - guess.step, 0.0) / num.maximum(law.decode_steps, 1.0)
     step, biased = _gate(law, guess, t_decode + inherited, a_lump, lump, chunk, load)
     group = law.lengths.prompt * (1.0 + guess.rate * guess.others * biased * guess.busy

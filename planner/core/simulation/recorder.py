@@ -17,11 +17,14 @@ SERIES = 2048
 
 
 class Recorder:
-    """Measurements of requests ``first_serial`` ≤ serial < ``last_serial``; tokens are counted for all."""
+    """Measurements of requests ``first_serial`` ≤ serial < ``last_serial``.
+
+    Everything else is counted from the moment when ``first_serial`` requests had finished: the warm-up leaves no trace.
+    """
 
     __slots__ = ("_every", "_skip", "area", "arrival", "done", "e2e", "finished_all", "first_serial", "gap_sum", "gaps",
                  "histogram", "last_serial", "measured", "on_finish", "outputs", "peak_waiting", "preemptions",
-                 "refused", "series", "tokens_in", "tokens_out", "tpot", "ttft")
+                 "refused", "series", "since", "tokens_in", "tokens_out", "tpot", "ttft")
 
     def __init__(self, first_serial: int = 0, last_serial: int = 1 << 60) -> None:
         self.first_serial = first_serial
@@ -35,6 +38,8 @@ class Recorder:
         self.area = [0.0, 0.0, 0.0, 0.0, 0.0]
         """Integrals over time of requests in the system, waiting, cache share, decode batch, and busy time."""
         self.peak_waiting = self.finished_all = 0
+        self.since = (0.0, 0)
+        """When the warm-up ended, and how many had finished [s, 1]."""
         self.series: list[tuple[float, int, int, float]] = []
         self._every = self._skip = 1
         self.on_finish: list[tuple[Job, float]] | None = None
@@ -56,6 +61,8 @@ class Recorder:
         """A request is answered."""
         self.tokens_out += job.output
         self.finished_all += 1
+        if self.finished_all == self.first_serial:
+            self._forget(time)
         if self.on_finish is not None:
             self.on_finish.append((job, time))
         if self.first_serial <= job.serial < self.last_serial:
@@ -67,6 +74,14 @@ class Recorder:
             self.measured += 1
             if self.measured + self.first_serial >= self.last_serial:
                 self.done = True
+
+    def _forget(self, time: float) -> None:
+        """The warm-up is over."""
+        self.since = (time, self.finished_all)
+        self.gaps = self.gap_sum = 0.0
+        self.histogram = array("d", bytes(8 * BINS))
+        self.area[:] = [0.0] * len(self.area)
+        self.tokens_in = self.tokens_out = self.preemptions = self.peak_waiting = 0
 
     def sample(self, time: float, waiting: int, batch: int, cache: float) -> None:
         """Keep a point of the time series, thinning it as it grows."""

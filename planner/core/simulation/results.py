@@ -44,7 +44,7 @@ class SimulationResult:
     refused: int
     """Requests longer than the cache [1]."""
     duration: float
-    """[s]"""
+    """Warm-up removed [s]."""
     ttft: Statistic
     tpot: Statistic
     e2e: Statistic
@@ -53,7 +53,7 @@ class SimulationResult:
     itl_p95: float
     itl_p99: float
     request_rate: float
-    """Measured requests by the time between their ends [1/s]."""
+    """Requests finished by the time, warm-up removed [1/s]."""
     output_tokens_per_s: float
     input_tokens_per_s: float
     goodput: float
@@ -143,7 +143,7 @@ def summarise(recorder: Recorder, *, duration: float, replicas: int, ttft_target
     recorder : Recorder
         After the run.
     duration : float
-        Length of the run [s].
+        Length of the run, warm-up included [s].
     replicas : int
         Replicas in it [1].
     ttft_target : float or None
@@ -169,14 +169,13 @@ def summarise(recorder: Recorder, *, duration: float, replicas: int, ttft_target
     arrival = np.array(recorder.arrival)
     order = np.argsort(arrival, kind="stable")
     ttft, tpot, e2e = (np.array(column)[order] for column in (recorder.ttft, recorder.tpot, recorder.e2e))
-    ends = arrival[order] + e2e
-    span = max(float(ends.max() - ends.min()), float(e2e.max()), 1e-12)
+    duration = max(duration - recorder.since[0], 1e-12)
     good = np.ones(ttft.shape, dtype=bool)
     if ttft_target is not None:
         good &= ttft <= ttft_target
     if tpot_target is not None:
         good &= tpot <= tpot_target
-    rate = float(ttft.size) / span
+    rate = (recorder.finished_all - recorder.since[1]) / duration
     busy = max(recorder.area[4], 1e-12)
     return SimulationResult(
         requests=ttft.size, finished=recorder.finished_all, refused=recorder.refused, duration=duration,

@@ -1,0 +1,66 @@
+"""Closed forms against the simulator up to 0.85 of the largest rate: mean TTFT, ITL, and the largest rate itself."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+
+from planner.core.serving.lengths import RequestLengths
+from planner.core.serving.policy import SGLANG, TENSORRT_LLM, VLLM, ServingLimits
+from planner.core.serving.steady_state import solve_closed, solve_open
+from planner.core.simulation.arrivals import Mix
+from planner.core.simulation.laws import law_of
+from planner.core.simulation.run import Measure, System, simulate_closed, simulate_open
+from planner.tests.serving.steps import large, small
+
+LIMITS = ServingLimits(kv_capacity_tokens=500_000.0)
+SHAPES = [(512, 256), (1000, 1000), (4000, 200), (2000, 1000)]
+
+
+def _errors(tables, policies, shapes, loads, requests):
+    ttft, itl, rate = [], [], []
+    for table in tables:
+        for policy in policies:
+            for prompt, answer in shapes:
+                for cv in (0.0, 0.5, 1.0):
+                    lengths = RequestLengths(input_tokens=prompt, output_tokens=answer, input_cv=cv, output_cv=cv)
+                    mix = Mix(input_law=law_of(prompt, cv), output_law=law_of(answer, cv))
+                    system = System(table=table, policy=policy, limits=LIMITS)
+                    most = float(solve_open(table, lengths, policy, LIMITS, 1.0).max_request_rate)
+                    for load in loads:
+                        run = simulate_open(system, mix, load * most, 1.0, Measure(requests=requests))
+                        found = solve_open(table, lengths, policy, LIMITS, load * most)
+                        ttft.append(abs(float(found.latency.ttft_mean) / run.ttft.mean - 1.0))
+                        itl.append(abs(float(found.latency.itl_mean) / run.itl_mean - 1.0))
+                    crowd = int(float(solve_open(table, lengths, policy, LIMITS, 1.0).running_capacity) * 1.5)
+                    full = simulate_closed(system, mix, crowd, Measure(requests=max(requests, 3 * crowd)))
+                    rate.append(abs(most / full.request_rate - 1.0))
+    return ttft, itl, rate
+
+
+def test_closed_forms_follow_the_simulator():
+    ttft, itl, rate = _errors([large()], [VLLM], SHAPES[:2], (0.3, 0.7), 1500)
+    assert median(ttft) < 0.10
+    assert max(ttft) < 0.2
+    assert median(itl) < 0.06
+    assert median(rate) < 0.04
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [VLLM, SGLANG, TENSORRT_LLM])
+def test_closed_forms_follow_the_simulator_up_to_their_limit(policy):
+    ttft, itl, rate = _errors([large(), small()], [policy], SHAPES, (0.3, 0.5, 0.7, 0.85), 4000)
+    assert median(ttft) < 0.10
+    assert median(itl) < 0.06
+    assert median(rate) < 0.04
+
+
+def test_users_in_a_loop_follow_the_simulator():
+    lengths = RequestLengths(input_tokens=1000, output_tokens=300, input_cv=0.5, output_cv=0.5)
+    mix = Mix(input_law=law_of(1000, 0.5), output_law=law_of(300, 0.5))
+    for users in (4, 16, 64):
+        run = simulate_closed(System(table=large(), policy=VLLM, limits=LIMITS), mix, users, Measure(requests=2000))
+        found = solve_closed(large(), lengths, VLLM, LIMITS, float(users))
+        assert float(found.request_rate) == pytest.approx(run.request_rate, rel=0.05)
+        assert float(found.latency.itl_mean) == pytest.approx(run.itl_mean, rel=0.06)
