@@ -9,21 +9,22 @@ answers with its cheapest pattern at the master's prices. Any prices give a lowe
 from __future__ import annotations
 
 import itertools
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from planner.core.fleet.clock import Clock
 from planner.core.fleet.columns import Columns
-from planner.core.fleet.cost import commitment_worth, ledger, rental_worth
-from planner.core.fleet.offers import Commitment, Offer
+from planner.core.fleet.cost import ledger
+from planner.core.fleet.cover import cover_prices
 from planner.core.fleet.patterns import Pattern, SliceProgram, slice_programs
 from planner.core.fleet.plan import Counts, Plan
 from planner.core.fleet.program import Program, frame, there
 from planner.core.fleet.readout import trimmed, units_of
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.solver import duals, solve
+from planner.core.fleet.ways import size_pool
 from planner.core.quantities.arrays import Array
 
 ARTIFICIAL = 100.0
@@ -155,6 +156,7 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     for pattern in chosen:
         master.add(pattern)
     bound = sum(max(least, 0.0) for _, least in first)
+    _add_single_pools(master)
     _nest(master, chosen, prices, shares, clock, gap)
     plan = _choose(master, asked.columns, gap=gap / 4, time_limit_s=max(clock.left(0.8), 0.2))
     if plan is None or ledger(plan).npv - bound > gap * abs(bound):
@@ -176,70 +178,6 @@ def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,
         return list(pool.map(one, range(len(master.slices))))
 
 
-class Clock:
-    """Time left of a share of a limit."""
-
-    def __init__(self, limit_s: float) -> None:
-        self._began, self._limit = time.monotonic(), limit_s
-
-    def left(self, share: float) -> float:
-        """Time left until that share of the limit is used.
-
-        Parameters
-        ----------
-        share : float
-            [1].
-
-        Returns
-        -------
-        float
-            [s], negative when overdue.
-        """
-        return share * self._limit - (time.monotonic() - self._began)
-
-
-def cover_prices(scenario: Scenario) -> Array:
-    """Price of a unit of each pool in each slice such that no offer is cheaper than the prices it covers.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Its offers and calendar.
-
-    Returns
-    -------
-    ndarray
-        (slice, pool) [USD]: F(t) - F(t+1), with F(t) the least cost of having a unit from period t to the end, spread
-        over the slices of a period by their share of time.
-
-    Notes
-    -----
-    The prices are a feasible point of the master's dual, so the sum of the slices' optima at them bounds every plan.
-    """
-    periods, moments = scenario.calendar.periods, scenario.moments
-    prices = np.zeros((periods, len(scenario.pools)))
-    for p, pool in enumerate(scenario.pools):
-        stay = np.append(np.full(periods, np.inf), 0.0)
-        for t in range(periods - 1, -1, -1):
-            for offer in pool.offers:
-                if t >= offer.first_period:
-                    usd, term = _one_period(offer, scenario, t)
-                    stay[t] = min(stay[t], usd + stay[t + 1:min(t + term, periods) + 1].min())
-        since = np.append(np.minimum.accumulate(stay[:-1]), 0.0)
-        finite = np.isfinite(since)
-        dear = 1e3 * max(since[finite].max(), 1.0)
-        prices[:, p] = np.where(finite[:-1], np.where(finite, since, 0.0)[:-1] - np.where(finite, since, 0.0)[1:], dear)
-    return np.asarray(prices[moments.period] * moments.share[:, None])
-
-
-def _one_period(offer: Offer, scenario: Scenario, period: int) -> tuple[float, int]:
-    """Present value of starting a unit in a period, and the periods it then stays."""
-    if isinstance(offer, Commitment):
-        return float(commitment_worth(offer, scenario)[period]), offer.term
-    worth = rental_worth(offer, scenario)
-    return float(worth[scenario.moments.period == period].sum()), 1
-
-
 def _share_prices(base: Program, scenario: Scenario) -> Array:
     """(slice, api) present value of sending all requests of a slice to an API [USD]."""
     place, count = base.columns, scenario.moments.period.size
@@ -247,6 +185,20 @@ def _share_prices(base: Program, scenario: Scenario) -> Array:
     for a in range(len(scenario.apis)):
         prices[:, a] = base.cost[place.api(a, 0):place.api(a, 0) + count]
     return prices
+
+
+def _add_single_pools(master: Master) -> None:
+    """Add, for every slice, what each pool would need alone."""
+    scenario = master.scenario
+    for index in range(len(scenario.pools)):
+        sized = size_pool(scenario, index)
+        if isinstance(sized, str):
+            continue
+        for s in range(scenario.moments.period.size):
+            units = np.zeros(len(scenario.pools))
+            units[index] = sized.units[s]
+            replicas = {(p.candidate.id, index): int(p.most[s]) for p in sized.chosen if p.most[s]}
+            master.add(Pattern(moment=s, units=units, shares=np.zeros(len(scenario.apis)), replicas=replicas))
 
 
 def _nest(master: Master, chosen: list[Pattern], prices: Array, shares: Array, clock: Clock, gap: float) -> None:

@@ -11,7 +11,8 @@ from planner.core.fleet.plan import Plan
 from planner.core.fleet.program import Program, program
 from planner.core.fleet.readout import plan_of
 from planner.core.fleet.scenario import Scenario
-from planner.core.fleet.solver import IMPOSSIBLE, conflict, solve
+from planner.core.fleet.solver import IMPOSSIBLE, conflict, solve, warm_up
+from planner.core.fleet.ways import ways
 
 OPTIMAL, INFEASIBLE, LIMIT = "optimal", "infeasible", "time_limit"
 WHOLE_AT_MOST = 300
@@ -63,11 +64,14 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     Huangfu and Hall, Parallelizing the dual revised simplex method, Math. Prog. Comp. 10, 2018 (HiGHS),
     doi:10.1007/s12532-017-0130-5.
     """
-    began, asked = time.monotonic(), program(scenario)
+    asked = program(scenario)
+    warm_up()
+    began = time.monotonic()
     found = Solution(status=LIMIT, plan=None, npv=None, lower_bound=None, gap=None)
     if asked.columns.count > WHOLE_AT_MOST:
         plan, bound = decompose(asked, gap=gap, time_limit_s=0.7 * time_limit_s)
-        found = _solution(plan, bound, gap)
+        plain = next((way.plan for way in ways(scenario) if way.works), None)
+        found = _solution(_cheaper(plan, plain), bound, gap)
     left = time_limit_s - (time.monotonic() - began)
     if found.status == OPTIMAL or left <= 0:
         return found
@@ -79,12 +83,15 @@ def _whole(asked: Program, before: Solution, *, gap: float, time_limit_s: float)
     if int(answer.status) == IMPOSSIBLE:
         return Solution(status=INFEASIBLE, plan=None, npv=None, lower_bound=None, gap=None, conflict=conflict(asked))
     bounds = [b for b in (answer.mip_dual_bound, before.lower_bound) if b is not None]
-    plan = before.plan
-    if answer.x is not None:
-        plan = plan_of(asked, answer.x)
-        if before.npv is not None and before.npv < ledger(plan).npv:
-            plan = before.plan
-    return _solution(plan, max(bounds, default=None), gap)
+    plan = None if answer.x is None else plan_of(asked, answer.x)
+    return _solution(_cheaper(plan, before.plan), max(bounds, default=None), gap)
+
+
+def _cheaper(first: Plan | None, second: Plan | None) -> Plan | None:
+    """The cheaper of two plans that work, either of which may be missing."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first if ledger(first).npv <= ledger(second).npv else second
 
 
 def _solution(plan: Plan | None, bound: float | None, gap: float) -> Solution:

@@ -20,6 +20,11 @@ CONFLICT_TIME_S = 1.0
 """[s] per feasibility test of the conflict filter; a test that runs out counts as feasible, so the set stays sound."""
 
 
+def warm_up() -> None:
+    """Import the solver, so that no time limit pays for it."""
+    import scipy.optimize  # noqa: F401, PLC0415 - scipy costs a second to import
+
+
 def _constraint(asked: Program, names: Iterable[str] | None) -> LinearConstraint:
     from scipy.optimize import LinearConstraint  # noqa: PLC0415 - scipy costs a second to import
     from scipy.sparse import csr_array  # noqa: PLC0415 - scipy costs a second to import

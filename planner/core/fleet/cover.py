@@ -1,0 +1,52 @@
+"""Prices of units that no offer undercuts: the dual point that slices are first asked at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.core.fleet.cost import commitment_worth, rental_worth
+from planner.core.fleet.offers import Commitment, Offer
+from planner.core.fleet.scenario import Scenario
+from planner.core.quantities.arrays import Array
+
+
+def cover_prices(scenario: Scenario) -> Array:
+    """Price of a unit of each pool in each slice such that no offer is cheaper than the prices it covers.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its offers and calendar.
+
+    Returns
+    -------
+    ndarray
+        (slice, pool) [USD]: F(t) - F(t+1), with F(t) the least cost of having a unit from period t to the end, spread
+        over the slices of a period by their share of time.
+
+    Notes
+    -----
+    The prices are a feasible point of the master's dual, so the sum of the slices' optima at them bounds every plan.
+    """
+    periods, moments = scenario.calendar.periods, scenario.moments
+    prices = np.zeros((periods, len(scenario.pools)))
+    for p, pool in enumerate(scenario.pools):
+        stay = np.append(np.full(periods, np.inf), 0.0)
+        for t in range(periods - 1, -1, -1):
+            for offer in pool.offers:
+                if t >= offer.first_period:
+                    usd, term = _one_period(offer, scenario, t)
+                    stay[t] = min(stay[t], usd + stay[t + 1:min(t + term, periods) + 1].min())
+        since = np.append(np.minimum.accumulate(stay[:-1]), 0.0)
+        finite = np.isfinite(since)
+        dear = 1e3 * max(since[finite].max(), 1.0)
+        prices[:, p] = np.where(finite[:-1], np.where(finite, since, 0.0)[:-1] - np.where(finite, since, 0.0)[1:], dear)
+    return np.asarray(prices[moments.period] * moments.share[:, None])
+
+
+def _one_period(offer: Offer, scenario: Scenario, period: int) -> tuple[float, int]:
+    """Present value of starting a unit in a period, and the periods it then stays."""
+    if isinstance(offer, Commitment):
+        return float(commitment_worth(offer, scenario)[period]), offer.term
+    worth = rental_worth(offer, scenario)
+    return float(worth[scenario.moments.period == period].sum()), 1
