@@ -41,7 +41,8 @@ class ValidationService:
         found = self.validation(rows, calibration)
         answer = scores_of(found)
         if learn:
-            answer["learning"] = learning_report(found, min(learn, MOST))
+            count = min(learn, MOST)
+            answer["learning"] = learning_report(found, count) if found.rows else {"rows_learnt": count, "n": 0}
         if detail:
             answer["row_results"] = row_records(found)
         return answer
