@@ -26,6 +26,8 @@ _GQA = (Heads(query=32, cached=8, key_dim=128, value_dim=128), Heads(query=16, c
         Heads(query=16, cached=1, key_dim=128, value_dim=128), Heads(query=16, cached=16, key_dim=128, value_dim=128))
 _MLA = (Heads(query=16, cached=1, key_dim=576, value_dim=512, latent=True),
         Heads(query=128, cached=1, key_dim=576, value_dim=512, latent=True))
+_ROWS = tuple(sorted(n for i in range(9) for n in (2**i, 3 * 2**i) if n <= 256))
+"""Tokens of element-wise kernels: close enough that a point left out lies between others."""
 _HALF = ("bf16", "fp16")
 
 
@@ -36,6 +38,8 @@ class Grid:
     dtypes: tuple[str, ...]
     attention_dtypes: tuple[str, ...]
     shapes: tuple[Shape, ...]
+    vectors: tuple[Shape, ...]
+    """Timed with one token only, beside the shapes."""
     tokens: tuple[int, ...]
     decode: tuple[tuple[int, int], ...]
     """(batch, context) pairs of decode attention."""
@@ -61,10 +65,10 @@ def _processor_grid(device: Device, extra: Sequence[Shape], *, quick: bool) -> G
     if quick:
         return Grid(**common, shapes=(*_SMALL_SHAPES[:4], _SHAPES[0], *extra), tokens=(1, 4, 16, 64, 256),
                     decode=_pairs((1, 2, 4, 8), (512, 1024, 2048, 4096), 2**14), heads=_GQA[:1], latents=(),
-                    prompts=(32, 64, 96, 128, 192, 256), widths=(2048,), rows=tuple(2**i for i in range(9)))
+                    prompts=(32, 64, 96, 128, 192, 256), widths=(2048,), rows=_ROWS, vectors=_SHAPES[1:5])
     return Grid(**common, shapes=(*_SMALL_SHAPES, *_SHAPES[:6], *extra), tokens=tuple(2**i for i in range(10)),
                 decode=_pairs((1, 2, 4, 8, 16, 64), (512, 2048, 8192, 32768), 2**16), heads=_GQA, latents=_MLA[:1],
-                prompts=(64, 128, 256, 512, 1024), widths=(2048, 8192), rows=tuple(2**i for i in range(10)))
+                prompts=(64, 128, 256, 512, 1024), widths=(2048, 8192), rows=(*_ROWS, 512), vectors=())
 
 
 def _pairs(batches: Sequence[int], contexts: Sequence[int], most: int) -> tuple[tuple[int, int], ...]:
@@ -81,7 +85,7 @@ def _gpu_grid(device: Device, extra: Sequence[Shape], *, quick: bool) -> Grid:
         tokens=(1, 16, 64, 256) if quick else (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048), decode=pairs,
         heads=_GQA[:2] if quick else _GQA, latents=_MLA[:1] if quick else _MLA,
         prompts=(256, 512, 1024, 2048, 4096) if quick else (128, 512, 2048, 4096, 8192), widths=(4096, 14336),
-        rows=tuple(4**i for i in range(7)), vocabularies=(128256,), stream_bytes=1e9)
+        rows=(*_ROWS, 512, 1024, 2048, 4096), vectors=(), vocabularies=(128256,), stream_bytes=1e9)
 
 
 def decode_choices(grid: Grid) -> list[tuple[Heads, list[tuple[int, int]]]]:
@@ -92,7 +96,7 @@ def decode_choices(grid: Grid) -> list[tuple[Heads, list[tuple[int, int]]]]:
 def cases_for(grid: Grid, dtype: str, ways: dict[str, str]) -> list[Case]:
     """The cases of one dtype; ``ways`` names the chosen decode implementation of each kernel class."""
     cases = stream.cases(dtype, grid.stream_bytes) if dtype in ("fp32", *_HALF) else []
-    cases += gemm.cases(grid.shapes, grid.tokens, dtype)
+    cases += gemm.cases(grid.shapes, grid.tokens, dtype) + gemm.cases(grid.vectors, (1,), dtype)
     if dtype in grid.attention_dtypes:
         cases += [attention.decode_case(h, b, c, dtype, ways[f"{_class(h)}:{dtype}"])
                   for h in (*grid.heads, *grid.latents) for b, c in grid.decode if f"{_class(h)}:{dtype}" in ways]

@@ -15,7 +15,7 @@ from planner.calibration.timing import Patience
 from planner.core.errors import MissingFact
 from planner.schemas.calibration import CalibrationRecord
 
-GRID = Grid(dtypes=("fp32", "bf16"), attention_dtypes=("fp32", "bf16"), tokens=(1, 4, 64),
+GRID = Grid(dtypes=("fp32", "bf16"), attention_dtypes=("fp32", "bf16"), tokens=(1, 4, 64), vectors=(),
             shapes=(Shape(name="a", outputs=96, inputs=64), Shape(name="b", outputs=64, inputs=128)),
             decode=((1, 64), (2, 128)), heads=(Heads(query=4, cached=2, key_dim=16, value_dim=16),),
             latents=(Heads(query=4, cached=1, key_dim=24, value_dim=16, latent=True),), prompts=(8, 16), widths=(64,),

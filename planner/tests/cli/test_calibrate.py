@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from planner.calibration import plan
+from planner.calibration import plan, processor
 from planner.cli.calibration_plot import residual_plot, residuals
 from planner.cli.calibration_tables import verdicts
 from planner.cli.commands import calibrate
@@ -19,6 +19,8 @@ from planner.tests.calibration.test_suite import GRID
 def small(monkeypatch):
     monkeypatch.setattr(plan, "_processor_grid", lambda *_, **__: GRID)
     monkeypatch.setattr(calibrate, "QUICK_SECONDS", 20.0)
+    monkeypatch.setattr(processor, "cache_bytes", lambda: 2.0**20)  # a small arena is enough to rotate past
+    monkeypatch.setattr(processor, "memory_bytes", lambda: (2.0**26, 2.0**26))
 
 
 def test_a_record_is_printed_and_saved_whole(capsys, tmp_path):
