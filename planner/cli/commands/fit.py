@@ -13,35 +13,63 @@ if TYPE_CHECKING:
     from planner.core.fitting.efficiency import CurveFit
     from planner.core.hardware.chip import Chip
     from planner.services.fitting import KernelFits
+    from planner.services.plan.answer import PlanService
+    from planner.services.validation.shared import RunFit
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(help="Kernel-latency CSV files; each is recognised by its columns.")],
+    files: Annotated[list[Path], typer.Argument(help="CSV files: kernel latencies, or measured runs for the overheads.")],
     out: Annotated[Path | None, typer.Option(help="Write profile files under this folder.")] = None,
     dated: Annotated[str, typer.Option(help="Date of the measurements for the profiles, ISO 8601.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the curves as JSON in SI units.")] = False,
 ) -> int:
-    """Fit efficiency curves to measured kernels. Example: planner fit gemm.csv moe.csv --out profiles."""
+    """Fit curves to kernels and overheads to measured runs. Example: planner fit gemm.csv moe.csv --out profiles."""
     from planner.bootstrap import Planner
     from planner.config import settings
     from planner.services.fitting import fit_kernels
 
-    catalog = Planner(settings()).catalog
+    planner = Planner(settings())
     known: dict[str, Chip] = {}
 
     def chip(name: str) -> Chip:
         if name not in known:
-            known[name] = catalog.sku(name.replace("_", "-")).value
+            known[name] = planner.catalog.sku(name.replace("_", "-")).value
         return known[name]
 
-    found = fit_kernels((_rows(path) for path in files), chip)
+    read = [_rows(path) for path in files]
+    runs = [rows for rows in read if rows and "latency_us" not in rows[0] and "latency_ms" not in rows[0]]
+    found = fit_kernels((rows for rows in read if rows not in runs), chip)
+    shared = _shared(planner.plans, runs)
     if out is not None:
-        _write(out, found, {c.id: c.architecture for c in known.values()}, dated)
+        _write(out, found, {c.id: c.architecture for c in known.values()}, dated, shared)
     if as_json:
-        typer.echo(json.dumps(_document(found)))
+        typer.echo(json.dumps({**_document(found), "shared": None if shared is None else shared.report()}))
     else:
         _show(found)
+        if shared is not None:
+            _show_shared(shared.report())
     return 0
+
+
+def _shared(plans: PlanService, files: list[list[dict[str, str]]]) -> RunFit | None:
+    """The shared overheads of measured runs that pass the gates; none without such files."""
+    from planner.services.validation.report import validate
+    from planner.services.validation.shared import fit_runs
+
+    if not files:
+        return None
+    checked = [validate(plans, rows) for rows in files]
+    return fit_runs(plans, [row for found in checked for row in found.rows if row.number not in found.gates])
+
+
+def _show_shared(report: dict[str, Any]) -> None:
+    for name in ("tpot_in_sample", "tpot_left_out", "ttft_in_sample", "ttft_left_out"):
+        one = report[name]
+        typer.echo(f"{name}: {one['n']} runs, MAPE {one['mape']:.1%}, median {one['median_ape']:.1%}, "
+                   f"p90 {one['p90_ape']:.1%}")
+    for group in report["left_out_groups"]:
+        typer.echo(f"  {group['group']}: {group['n']} runs, MAPE {group['mape']:.1%}, bias {group['bias']:+.1%}")
+    typer.echo(", ".join(f"{name} {value:.4g}" for name, value in report["coefficients"].items()))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -54,15 +82,19 @@ def _rows(path: Path) -> list[dict[str, str]]:
         raise AdapterError(f"{path.name}: {error}", hint="Give CSV files with a header line.") from error
 
 
-def _write(out: Path, found: KernelFits, architecture: dict[str, str], dated: str) -> None:
+def _write(out: Path, found: KernelFits, architecture: dict[str, str], dated: str, shared: RunFit | None) -> None:
     from datetime import UTC, datetime
 
     from planner.catalog.profile_files import write_profiles
     from planner.services.fitting import profiles_of
+    from planner.services.validation.shared import overhead_tables
 
-    written = write_profiles(out, profiles_of(found.fits, architecture),
+    levels: dict[tuple[str, str], Any] = dict(profiles_of(found.fits, architecture))
+    for level, tables in ({} if shared is None else overhead_tables(shared)).items():
+        levels[level] = {**levels.get(level, {}), **tables}
+    written = write_profiles(out, levels,
                              measured_on=dated or datetime.now(tz=UTC).date().isoformat(),
-                             source="Kernel latency files, fitted by planner fit")
+                             source="Kernel latencies and measured runs, fitted by planner fit")
     typer.echo(f"{len(written)} profile files under {out}", err=True)
 
 

@@ -98,16 +98,17 @@ def _cases(rows: Sequence[MeasuredRow], places: Sequence[int], configuration: Co
                       for row in members])
     prompts = np.array([row.input_tokens for row in members]) * scale
     answers = np.maximum(np.array([row.output_tokens for row in members]) * scale, 1.0)
-    longest = float((prompts + answers).max())
+    longest = prompts + answers
     budget = default_token_budget(configuration.engine, chip.memory_bytes)
-    most = max(row.concurrency for row in members)  # a benchmark that keeps N requests in flight admits N
+    admitted = default_max_num_seqs(configuration.engine, chip.memory_bytes)
     deployment = Deployment(
         engine=configuration.engine, tensor_parallel=configuration.layout.tensor, max_num_batched_tokens=budget,
-        max_num_seqs=max(default_max_num_seqs(configuration.engine, chip.memory_bytes), int(most)))
-    fit = configuration.fit(deployment, longest)
+        max_num_seqs=admitted)
+    fit = configuration.fit(deployment, float(longest.max()))
     limits = configuration.limits(deployment, max(float(fit.kv_pool_bytes), 1.0))
     groups = float(configuration.layout.data * configuration.layout.pipeline)
     limits = replace(limits, data_parallel=1.0, pipeline_parallel=1.0,
+                     max_num_seqs=np.array([max(admitted, row.concurrency) for row in members]),  # N in flight, N admitted
                      kv_capacity_tokens=np.maximum(np.asarray(limits.kv_capacity_tokens) / groups, _ROOM * longest))
     policy = replace(configuration.policy, request_latency_s=0.0, wave_coefficient=0.0)
     users = np.array([row.concurrency if row.concurrency > 0 else np.inf for row in members]) / groups

@@ -1,0 +1,231 @@
+"""Efficiency curves: hand-worked times, bounds, monotonicity, linearity in context, refusals."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.core.errors import InvalidQuantity, MissingFact
+from planner.core.hardware.efficiency.attention import (
+    DecodeCurve,
+    PromptCurve,
+    decode_attention_time,
+    decode_floor,
+    prompt_attention_time,
+)
+from planner.core.hardware.efficiency.collective import (
+    AllReduceCurve,
+    AllToAllCurve,
+    GatherCurve,
+    all_reduce_time,
+    all_to_all_time,
+    deduplicated_volume,
+    gather_time,
+    naive_volume,
+)
+from planner.core.hardware.efficiency.gemm import GemmCurve, gemm_time
+from planner.core.hardware.efficiency.knee import knee, stack
+from planner.core.hardware.efficiency.linear import RecurrentCurve, recurrent_decode_time, recurrent_prompt_time
+from planner.core.hardware.efficiency.moe import MoeCurve, moe_stream_bytes, moe_time, touched_share
+from planner.core.hardware.efficiency.pointwise import PointwiseCurve, pointwise_time
+from planner.tests.build import profile
+
+PEAK, BETA = 1e15, 4e12
+GEMM = GemmCurve(launch=3e-6, serial=0.5e-6, memory=0.9, compute=0.7, quantise=2.0)
+MOE = MoeCurve(
+    launch=20e-6,
+    per_local_expert=0.1e-6,
+    per_active_expert=0.05e-6,
+    memory=0.8,
+    compute=0.5,
+    streaming=0.5,
+    gathered=0.5,
+)
+DECODE = DecodeCurve(launch=10e-6, growth=1e-6, memory=0.9, compute=0.5, per_sequence=1e-8)
+
+
+def test_gemm_by_hand() -> None:
+    # 8 x 4096 by 4096 x 4096 in fp8: Q = 16.8 MB, W = 0.268 GFLOP
+    work, traffic = 2 * 8 * 4096 * 4096, 4096 * 4096 + 8 * 4096 + 2 * 8 * 4096
+    floor = 0.5 * (3e-6 + 4 * 0.5e-6)
+    passes = 2 * 2.0 * 8 * 4096 / BETA
+    arms = np.hypot(traffic / (0.9 * BETA), work / (0.7 * PEAK))
+    got = gemm_time(GEMM, work=work, traffic=traffic, tokens=8, inputs=4096, peak=PEAK, bandwidth=BETA, floor_scale=0.5)
+    assert float(got) == pytest.approx(floor + passes + arms, rel=1e-12)
+
+
+@given(tokens=st.floats(1, 1e5), inputs=st.floats(64, 3e4), outputs=st.floats(64, 3e5))
+def test_gemm_never_beats_the_roofline_and_grows(tokens: float, inputs: float, outputs: float) -> None:
+    def time(m: float) -> float:
+        return float(
+            gemm_time(
+                GEMM,
+                work=2 * m * inputs * outputs,
+                traffic=inputs * outputs + 2 * m * outputs,
+                tokens=m,
+                inputs=inputs,
+                peak=PEAK,
+                bandwidth=BETA,
+            )
+        )
+
+    bound = max(2 * tokens * inputs * outputs / PEAK, inputs * outputs / BETA)
+    assert time(tokens) >= bound
+    assert time(2 * tokens) >= time(tokens)
+
+
+@given(a=st.floats(1e-9, 1e3), b=st.floats(1e-9, 1e3), scale=st.floats(0.1, 10))
+def test_knee_is_homogeneous_and_bounded(a: float, b: float, scale: float) -> None:
+    assert float(knee(scale * a, scale * b)) == pytest.approx(scale * float(knee(a, b)), rel=1e-9)
+    assert max(a, b) <= float(knee(a, b)) * (1 + 1e-12)
+    assert float(knee(a, b)) <= 2**0.5 * max(a, b) * (1 + 1e-12)
+
+
+def test_stacked_curves_equal_single_ones() -> None:
+    other = GemmCurve(launch=1e-6, serial=0.0, memory=0.5, compute=0.4)
+    both = stack([GEMM, other], 1)
+    tokens = np.array([1.0, 64.0, 4096.0])
+    grid = {
+        "work": 2e9 * tokens,
+        "traffic": 1e7 + 0 * tokens,
+        "tokens": tokens,
+        "inputs": 4096.0,
+        "peak": PEAK,
+        "bandwidth": BETA,
+    }
+    together = gemm_time(both, **grid)
+    assert together.shape == (2, 3)
+    for row, curve in enumerate((GEMM, other)):
+        np.testing.assert_allclose(together[row], gemm_time(curve, **grid), rtol=1e-12)
+    with pytest.raises(InvalidQuantity):
+        stack([], 0)
+
+
+def test_mixture_by_hand() -> None:
+    stream = moe_stream_bytes(tokens=16, pairs=128, hidden=1024, inner=512, activation_bytes=1)
+    assert float(stream) == 128 * (1024 * 5 + 512 * 6) + 4 * 16 * 1024
+    time = moe_time(
+        MOE,
+        work=6 * 128 * 1024 * 512,
+        weight_traffic=64 * 3 * 1024 * 512,
+        stream_traffic=stream,
+        distinct=64,
+        local_experts=256,
+        peak=PEAK,
+        bandwidth=BETA,
+        gathered_traffic=1e6,
+        floor_scale=1.0,
+    )
+    weights = 64 * 3 * 1024 * 512 / (0.8 * BETA) + 0.05e-6 * 64
+    expected = (
+        20e-6
+        + 25.6e-6
+        + np.hypot(weights, 6 * 128 * 1024 * 512 / (0.5 * PEAK))
+        + float(stream) / (0.5 * BETA)
+        + 1e6 / (0.5 * BETA)
+    )
+    assert float(time) == pytest.approx(expected, rel=1e-12)
+
+
+@given(shape=st.floats(0.3, 50), tokens=st.floats(0.1, 1e5))
+def test_popular_experts_are_fewer(shape: float, tokens: float) -> None:
+    experts, chosen = 256.0, 8.0
+    uniform = min(experts * -np.expm1(tokens * np.log1p(-chosen / experts)), chosen * tokens)
+    share = float(touched_share(shape, experts=experts, experts_per_token=chosen, tokens=tokens, uniform=uniform))
+    assert 0 < share <= 1
+    assert share * uniform >= min(chosen, chosen * tokens) * (1 - 1e-9)  # a token still has k experts
+
+
+def test_popularity_by_hand_and_even_routing() -> None:
+    # E = 100, k = 2, n = 50, a = 1: D = 100 (1 - 1/(1 + 1)) = 50 against 63.6 under even routing
+    uniform = 100 * (1 - 0.98**50)
+    share = touched_share(1.0, experts=100.0, experts_per_token=2.0, tokens=50.0, uniform=uniform)
+    assert float(share) == pytest.approx(50 / uniform)
+    assert float(touched_share(inf, experts=100.0, experts_per_token=2.0, tokens=50.0, uniform=uniform)) == 1
+
+
+@given(context=st.floats(2048, 2e5), batch=st.floats(1, 512))
+def test_decode_attention_is_linear_in_context_but_for_its_floor(context: float, batch: float) -> None:
+    def rest(c: float) -> float:
+        time = decode_attention_time(
+            DECODE,
+            work=4e5 * c * batch,
+            cache_traffic=4096 * c * batch,
+            io_traffic=0.0,
+            context=c,
+            batch=batch,
+            peak=PEAK,
+            bandwidth=BETA,
+        )
+        return float(time - decode_floor(DECODE, context=c, batch=batch))
+
+    assert rest(2 * context) == pytest.approx(2 * rest(context), rel=1e-9)
+
+
+def test_decode_floor_grows_with_doublings_only_beyond_1024() -> None:
+    assert float(decode_floor(DECODE, context=100.0, batch=0.0)) == pytest.approx(10e-6)
+    assert float(decode_floor(DECODE, context=8192.0, batch=10.0, floor_scale=0.5)) == pytest.approx(0.5 * 13e-6 + 1e-7)
+
+
+def test_prompt_attention_adds_its_arms() -> None:
+    curve = PromptCurve(launch=17e-6, memory=0.4, compute=0.6)
+    time = prompt_attention_time(curve, work=1e12, traffic=1e9, peak=PEAK, bandwidth=BETA)
+    assert float(time) == pytest.approx(17e-6 + 1e9 / (0.4 * BETA) + 1e12 / (0.6 * PEAK))
+
+
+def test_recurrent_times_by_hand() -> None:
+    curve = RecurrentCurve(launch=4e-6, memory=0.8, prompt_launch=15e-6, scan=1e-6, prompt_memory=0.4, compute=0.1)
+    assert float(recurrent_decode_time(curve, traffic=1e8, bandwidth=BETA)) == pytest.approx(4e-6 + 1e8 / (0.8 * BETA))
+    prompt = recurrent_prompt_time(curve, work=1e11, traffic=1e8, longest=6400.0, peak=PEAK, bandwidth=BETA)
+    assert float(prompt) == pytest.approx(15e-6 + 100e-6 + 1e8 / (0.4 * BETA) + 1e11 / (0.1 * PEAK))
+
+
+def test_all_reduce_picks_the_faster_exchange() -> None:
+    curve = AllReduceCurve(one_shot=4e-6, two_shot=10e-6, per_doubling=0.5e-6, link=0.6)
+    small = all_reduce_time(curve, message=8192.0, ranks=8.0, link_rate=4.5e11)
+    assert float(small) == pytest.approx(4e-6 + 1.5e-6 + 7 * 8192 / (0.6 * 4.5e11))
+    large = all_reduce_time(curve, message=2e8, ranks=8.0, link_rate=4.5e11, scale=1.5)
+    assert float(large) == pytest.approx(1.5 * (10e-6 + 1.5e-6 + 1.75 * 2e8 / (0.6 * 4.5e11)))
+    assert float(all_reduce_time(curve, message=8192.0, ranks=1.0, link_rate=4.5e11)) == 0
+    shared = AllReduceCurve(one_shot=4e-6, two_shot=10e-6, per_doubling=0.5e-6, link=0.6, contention=1.0)
+    assert float(all_reduce_time(shared, message=2e8, ranks=8.0, link_rate=4.5e11)) > 3.9 * float(large) / 1.5
+    assert float(all_reduce_time(shared, message=2e8, ranks=2.0, link_rate=4.5e11)) == pytest.approx(
+        float(all_reduce_time(curve, message=2e8, ranks=2.0, link_rate=4.5e11))
+    )
+
+
+def test_gather_and_exchange_by_hand() -> None:
+    gather = GatherCurve(launch=3e-6, per_doubling=2e-6, link=0.5)
+    assert float(gather_time(gather, total=8e6, ranks=4.0, link_rate=4e11)) == pytest.approx(7e-6 + 0.75 * 8e6 / 2e11)
+    exchange = AllToAllCurve(launch=12e-6, link=0.5, per_token=1e-8)
+    assert float(all_to_all_time(exchange, volume=1e6, tokens=32.0, ranks=8.0, link_rate=4e11)) == pytest.approx(
+        12e-6 + 1e6 / 2e11 + 3.2e-7
+    )
+    assert float(all_to_all_time(exchange, volume=1e6, tokens=32.0, ranks=1.0, link_rate=4e11)) == 0
+
+
+def test_exchange_volumes() -> None:
+    naive = naive_volume(tokens=10.0, row_bytes=100.0, experts_per_token=8.0, ranks=8.0)
+    assert float(naive) == pytest.approx(10 * 100 * 8 * 7 / 8)
+    once = deduplicated_volume(tokens=10.0, row_bytes=100.0, experts_per_token=8.0, ranks=8.0)
+    assert float(once) == pytest.approx(10 * 100 * 7 * (1 - 0.875**8))
+    assert float(once) < float(naive)
+
+
+def test_pointwise_moves_bytes() -> None:
+    curve = PointwiseCurve(memory=0.8, layer_passes=8.0, logit_passes=4.0)
+    assert float(pointwise_time(curve, traffic=1e9, bandwidth=BETA)) == pytest.approx(1e9 / (0.8 * BETA))
+
+
+def test_missing_curves_are_refused_by_name() -> None:
+    found = profile()
+    with pytest.raises(MissingFact, match="quantum"):
+        found.decode_curve("quantum")
+    with pytest.raises(MissingFact, match="quantum"):
+        found.recurrent_curve("quantum")
+    with pytest.raises(MissingFact):
+        found.prompt_curve("quantum", "fp8")
