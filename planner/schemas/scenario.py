@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner.schemas.base import Answer, Name, Question
 
@@ -235,11 +235,20 @@ class ScenarioQuestion(Question):
     fleets: list[FixedFleet] = Field(default_factory=list, max_length=64, description="Fixed fleets to judge.")
 
 
+def _by_type(value: object) -> str:
+    """Return which reading of a scenario applies: a text is the name of a stored one."""
+    return "Name" if isinstance(value, str) else "ScenarioQuestion"
+
+
+ScenarioOrName = Annotated[Annotated[ScenarioQuestion, Tag("ScenarioQuestion")] | Annotated[Name, Tag("Name")],
+                           Discriminator(_by_type)]
+
+
 class WhatIfRequest(Question):
     """A scenario, by value or by the name it is stored under, and what to work out beside the ranking."""
 
-    scenario: ScenarioQuestion | Name
-    against: ScenarioQuestion | Name | None = Field(None, description="Another scenario to compare with.")
+    scenario: ScenarioOrName
+    against: ScenarioOrName | None = Field(None, description="Another scenario to compare with.")
     sensitivity: bool = True
     uncertainty: bool = True
 
@@ -247,7 +256,7 @@ class WhatIfRequest(Question):
 class FleetRequest(Question):
     """A scenario, by value or by name, for the optimiser."""
 
-    scenario: ScenarioQuestion | Name
+    scenario: ScenarioOrName
     gap: Annotated[float, Field(ge=0, le=0.5, description="Stop this close to the best [1].")] = 0.005
     time_limit_s: Annotated[float, Field(gt=0, le=60)] = 8.0
 

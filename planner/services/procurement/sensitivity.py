@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from planner.core.fleet import changes
@@ -31,7 +31,7 @@ def measure_of(way: Way) -> Measure:
     return measure
 
 
-def section(read: Read, best: Way, rival: Way | None) -> Answer:
+def section(read: Read, best: Way, rival: Way | None, found_ways: Sequence[Way]) -> Answer:
     """The sensitivity part of an answer."""
     plans = [way.plan for way in (best, rival) if way is not None and way.plan is not None]
     found = assumptions(read, plans)
@@ -41,7 +41,7 @@ def section(read: Read, best: Way, rival: Way | None) -> Answer:
         "measure": "present value [USD], the fleet sized again each time", "way": best.id,
         "rival": None if rival is None else rival.id, "base_usd": to_cent(best.npv),
         "tornado": [_bar(bar, others.get(bar.assumption.name)) for bar in bars],
-        "two_way": _table(read, best, rival), "crossovers": [] if rival is None else crossovers(read, best, rival),
+        "two_way": _table(read, best, rival), "crossovers": crossovers(read, best, found_ways),
     }
 
 
@@ -74,8 +74,16 @@ def _used(read: Read, way: Way) -> list[Offer]:
     return [] if plan is None else [o for o in read.scenario.offers if plan.units(o).any()]
 
 
-def crossovers(read: Read, best: Way, rival: Way) -> list[Answer]:
-    """The price of each of the rival's own offers at which it costs as much as the best, exactly."""
+def crossovers(read: Read, best: Way, found_ways: Sequence[Way]) -> list[Answer]:
+    """For the cheapest way of every other SKU: the price of each of its offers at which it equals the best, exactly."""
+    rivals: dict[str | None, Way] = {}
+    for way in found_ways:
+        if way.works and way.plan is not None and way.sku is not None and way.sku != best.sku:
+            rivals.setdefault(way.sku, way)
+    return [row for rival in rivals.values() for row in _crossovers(read, best, rival)]
+
+
+def _crossovers(read: Read, best: Way, rival: Way) -> list[Answer]:
     mine = {o.id for o in _used(read, best)}
     found = []
     for offer in _used(read, rival):
@@ -86,7 +94,7 @@ def crossovers(read: Read, best: Way, rival: Way) -> list[Answer]:
         factor = price_crossover(_piece(read, rival, offer, part), best.npv, 1.0)
         found.append({"offer": offer.id, "part": part, "unit": "USD per GPU-hour" if part == RENT else "USD per GPU",
                       "now": unit_price(price), "equal_at": None if factor is None else unit_price(price * factor),
-                      "against": best.id})
+                      "way": rival.id, "against": best.id})
     return found
 
 

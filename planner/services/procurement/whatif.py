@@ -61,7 +61,7 @@ class ProcurementService:
         answer |= {"plan": describe(best.plan, read), "break_even": _break_even(found, read),
                    "explanation": _explained(best, rival)}
         if sensitive:
-            answer["sensitivity"] = sensitivity.section(read, best, rival)
+            answer["sensitivity"] = sensitivity.section(read, best, rival, found)
         if uncertain:
             answer["uncertainty"] = doubt.section(read, best)
         if against is not None:
