@@ -13,6 +13,7 @@ from planner.cli.load_questions import checked, deployment_name, given, tokens
 app = typer.Typer(add_completion=False)
 SHOWN = 15
 """Options printed on a terminal [1]."""
+SHORT = {"cheapest": "cost", "fewest_gpus": "GPUs", "lowest_latency": "speed"}
 
 
 @app.command(epilog="Example: planner size llama-3.1-70b h100 h200 b200 --rate 20 --in 1000 --out 300 --ttft 1 "
@@ -58,20 +59,18 @@ def size(
 
 
 def _print(answer: dict[str, Any]) -> None:
-    from planner.cli.tables import console, number, table, time, whole
+    from planner.cli.tables import console, number, table, time
 
     screen = console()
-    picks: dict[int, str] = {}
+    picks: dict[int, list[str]] = {}
     for name, index in answer["picks"].items():
-        if index is not None:
-            picks[index] = ", ".join(filter(None, (picks.get(index), name.replace("_", " "))))
-    rows = table("Options", "SKU", "deployment", "pick", "replicas", "GPUs", "req/s each", "TTFT", "TPOT", "USD/h",
-                 "USD/M out", left=3)
+        picks.setdefault(-1 if index is None else index, []).append(SHORT[name])
+    rows = table("Options", "option", "best", "GPUs", "req/s", "TTFT", "TPOT", "USD/h", "USD/M out", left=2)
     for index, option in enumerate(answer["options"][:SHOWN]):
         mark = "✓ " if option["verified"] else ""
-        rows.add_row(option["sku"], deployment_name(option["deployment"]), mark + picks.get(index, ""),
-                     str(option["replicas"]), str(option["gpus"]), number(option["max_rate_per_replica"]),
-                     time(option["ttft_s"]), time(option["tpot_s"]), whole(option["usd_per_hour"]),
+        rows.add_row(f"{option['sku']} {deployment_name(option['deployment'])}", mark + ", ".join(picks.get(index, [])),
+                     f"{option['replicas']}×{option['deployment']['gpus']}", number(option["max_rate_per_replica"]),
+                     time(option["ttft_s"]), time(option["tpot_s"]), number(option["usd_per_hour"]),
                      number(option["usd_per_million_output_tokens"]))
     screen.print(rows if answer["options"] else "No option keeps the objective.")
     more = len(answer["options"]) - SHOWN
@@ -79,7 +78,8 @@ def _print(answer: dict[str, Any]) -> None:
         screen.print(f"{more} more options: --json lists them.")
     for loser in answer["rejected"][:SHOWN]:
         screen.print(f"– {loser['sku']} {_layout(loser['deployment'])}: {loser['reason']}", style="dim")
-    for line in answer["assumptions"]:
+    for line in ["GPUs: replicas × GPUs of each; req/s: what one replica carries; ✓: verified by simulation.",
+                 *answer["assumptions"]]:
         screen.print(line, style="dim")
 
 
