@@ -22,6 +22,8 @@ def _plain(name: str, usual: float, low: float, high: float, prior: float) -> Co
 
 # Graph nodes follow each other in about a microsecond and a layer has a handful that no operator row carries; a step's
 # host work is half a millisecond (Megatron-LM PR 6064; vLLM and SGLang profiler traces), mixed steps pay metadata.
+# Kernel tables: the smallest sparse block takes 71-100 us against 32-44 of a latent block, 38 of them its indexer; a
+# gated-delta layer has convolution, gates and norm beside its recurrent kernel.
 SHARED: tuple[Coefficient, ...] = (
     _plain("per_layer", 5e-6, 1e-7, 6e-5, 1.0), _plain("per_step", 5e-4, 1e-5, 4e-3, 0.5),
     _plain("per_request", 5e-6, 1e-7, 1e-4, 0.7), _plain("floor_scale", 0.7, 0.1, 1.0, 0.4),
@@ -29,8 +31,8 @@ SHARED: tuple[Coefficient, ...] = (
     _plain("collective_scale", 1.2, 1.0, 3.0, 0.3), _plain("layer_passes", 8.0, 2.0, 40.0, 0.5),
     _plain("expert_imbalance", 0.1, 0.01, 0.5, 0.5), _plain("per_mixture", 1e-5, 1e-7, 1e-4, 1.0),
     _plain("routing_concentration", 4.0, 0.4, 100.0, 1.0), _plain("moe_scale", 1.0, 0.5, 2.5, 0.3),
-    _plain("kind.mla", 5e-6, 1e-7, 1e-4, 1.0), _plain("kind.sparse", 5e-6, 1e-7, 1.5e-4, 1.0),
-    _plain("kind.linear", 1e-5, 1e-7, 1e-4, 0.7), _plain("pipe.bf16", 0.9, 0.3, 1.0, 0.3),
+    _plain("kind.mla", 5e-6, 1e-7, 1e-4, 1.0), _plain("kind.sparse", 3e-5, 1e-7, 1.5e-4, 1.0),
+    _plain("kind.linear", 2e-5, 1e-7, 1e-4, 0.7), _plain("pipe.bf16", 0.9, 0.3, 1.0, 0.3),
     _plain("pipe.fp8", 0.8, 0.2, 1.0, 0.3), _plain("pipe.fp4", 0.8, 0.2, 1.0, 0.3),
 )
 _FACTORS = ("per_layer", "per_step", "per_request", "collective_scale", "per_mixture", "moe_scale", "prefill_step")
@@ -51,7 +53,7 @@ EVERYTHING: dict[str, Coefficient] = {c.name: c for c in (*SHARED, *ENGINE_FACTO
 
 FITTED: tuple[str, ...] = ("routing_concentration", "collective_scale~vllm", "per_mixture~sglang", "hidden~trtllm",
                            "prefill_step~vllm")
-"""Coefficients that step times are allowed to move: each one lowered the leave-one-group-out error when it was freed."""
+"""Coefficients that step times may move: each one lowered the leave-one-group-out error when it was freed."""
 FITTED_FIRST: tuple[str, ...] = ("ingest~sglang",)
 """The same for first tokens; they move no step time."""
 

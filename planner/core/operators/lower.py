@@ -7,6 +7,7 @@ from math import ceil, inf
 
 import numpy as np
 
+from planner.core.architecture.attention import Attention
 from planner.core.architecture.feedforward import MixtureOfExperts
 from planner.core.architecture.layer import Layer
 from planner.core.architecture.model import Model, WeightScheme
@@ -182,6 +183,11 @@ class _Lowering:
         if halves:
             self.collectives.add(times * halves, name="all_reduce", kind="all_reduce", ranks=float(tp), group=1.0,
                                  **common)
+        mixer = layer.mixer
+        if isinstance(mixer, Attention) and mixer.qk_norm_parameters > 2 * mixer.head_dim:
+            # a query-key norm over all heads sums the squares of every rank's share before it divides
+            self.collectives.add(times, name="norm_all_reduce", kind="all_reduce", ranks=float(tp), group=1.0,
+                                 message_bytes=2 * FP32_BYTES, is_head=0.0)
         if routed:
             self.collectives.add(times * 2, name="expert_exchange", kind="gather", ranks=float(tp * dp),
                                  group=float(dp), **common)
