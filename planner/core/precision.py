@@ -64,6 +64,7 @@ WEIGHT_FORMATS: Mapping[str, WeightFormat] = {f.name: f for f in (
 )}
 
 CACHE_FORMATS: Mapping[str, CacheFormat] = {f.name: f for f in (
+    CacheFormat(name="fp32", bytes_per_element=4.0),
     CacheFormat(name="bf16", bytes_per_element=2.0),
     CacheFormat(name="fp16", bytes_per_element=2.0),
     CacheFormat(name="fp8", bytes_per_element=1.0),

@@ -25,7 +25,6 @@ ENGINES = {"vllm": "vllm", "vllm-ascend": "vllm", "sglang": "sglang", "tensorrt-
 # Engine defaults where a row does not say: vLLM engine arguments (256 sequences on most GPUs, 2,048 batched tokens up
 # to 0.10 and 8,192 since); the others' documentation.
 _SEQUENCES, _BATCHED, _BATCHED_EARLY = 256.0, 8192.0, 2048.0
-_FP32 = CacheFormat(name="fp32", bytes_per_element=4.0)
 _FORMATS = (("mxfp4", "mxfp4"), ("nvfp4", "nvfp4"), ("fp8", "fp8"), ("int8", "int8"), ("int4", "w4a16"),
             ("4-bit", "w4a16"), ("bf16", "bf16"), ("fp16", "fp16"), ("fp32", "fp32"))
 
@@ -123,8 +122,6 @@ def _weights(row: Row, suffix: str | None) -> str:
 
 def _cache(row: Row, model: Model | ModelCard) -> CacheFormat:
     text = (row.get("kv_dtype") or "").strip()
-    if text == "fp32":
-        return _FP32
     declared = None if isinstance(model, ModelCard) else model.cache_format
     return cache_format(text or declared or "bf16")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.core.memory.allocator import PagedPool
 from planner.core.memory.budget import Reservation
@@ -98,16 +98,20 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
     usable = reserved.usable(capacity, utilization, weights)
     free = (usable - weights - reserved.activation_bytes - reserved.other_bytes) * reserved.token_share
     wanted = request_tokens if longest is None else num.maximum(request_tokens, longest)
-    cut = footprint if paged is None else paged
+    apart = paged is None and reserved.token_share < 1.0 and footprint.state_bytes > 0.0
+    cut = paged or (replace(footprint, state_bytes=0.0) if apart else footprint)
     need = cut.bytes_per_sequence(wanted)
     pool = num.maximum(free, 0.0)
+    length = request_tokens if longest is None else longest  # engines print what their longest requests would hold
     if paged is None:
-        one = num.maximum(footprint.bytes_per_sequence(request_tokens), 1e-3)
-        sequences = num.minimum(pool / one * layout.data, _UNLIMITED)
-        tokens = num.minimum(sequences * request_tokens, _UNLIMITED)
+        sequences = pool / num.maximum(cut.bytes_per_sequence(request_tokens), 1e-3)
+        tokens = pool / num.maximum(cut.bytes_per_sequence(length), 1e-3) * length
     else:
-        sequences = num.minimum(paged.sequences(pool, request_tokens) * layout.data, _UNLIMITED)
-        tokens = num.minimum(paged.capacity_tokens(pool, request_tokens) * layout.data, _UNLIMITED)
+        sequences, tokens = paged.sequences(pool, request_tokens), paged.capacity_tokens(pool, length)
+    if apart:
+        states = pool * (1.0 - reserved.token_share) / reserved.token_share
+        sequences = num.minimum(sequences, states / footprint.state_bytes)
+    sequences, tokens = (num.minimum(value * layout.data, _UNLIMITED) for value in (sequences, tokens))
     return MemoryFit(
         fits=free >= need, need_bytes=need, free_bytes=free, shortfall_bytes=num.maximum(need - free, 0.0),
         capacity_bytes=capacity, usable_bytes=usable, weights_bytes=weights, activation_bytes=reserved.activation_bytes,

@@ -135,3 +135,18 @@ def test_footprints_of_cards_hybrids_and_shared_caches():
     sharing = built_in_models().model("google/gemma-3n-e4b-it")
     layers = sum(count for count, _ in layer_needs(sharing, Layout(), cache_format("bf16")))
     assert layers < sharing.layer_count  # layers that read another layer's cache keep none
+
+
+def test_states_in_a_pool_of_their_own_bound_sequences_and_not_tokens():
+    # SGLang gives states 0.9 for each 1 of tokens; Qwen3.5-9B on two cards logged 327,310 tokens in 5.0 GiB
+    model, layout = built_in_models().model("qwen/qwen3.5-9b"), Layout(tensor=2)
+    kept = cache_footprint(model, layout, cache_format("bf16"))
+    reserved = Reservation(activation_bytes=0.0, other_bytes=0.0, budget="requested", token_share=1 / 1.9)
+    found = memory_fit(kept, layout, capacity=9.5 * GIB, utilization=1.0, weights=0.0, reserved=reserved,
+                       request_tokens=64.0, longest=None)
+    assert found.kv_pool_bytes == pytest.approx(5.0 * GIB)
+    assert found.kv_capacity_tokens == pytest.approx(327_310, rel=0.01)
+    assert found.max_concurrency == 4.5 * GIB // kept.state_bytes
+    long = memory_fit(kept, layout, capacity=9.5 * GIB, utilization=1.0, weights=0.0, reserved=reserved,
+                      request_tokens=30_000.0, longest=None)
+    assert long.max_concurrency == 10  # tokens bind
