@@ -18,6 +18,7 @@ from planner.services.resources import ResourceService
 if TYPE_CHECKING:
     from planner.services.accuracy.own_rows import OwnRowsService
     from planner.services.accuracy.validating import ValidationService
+    from planner.services.conversations import Conversations
     from planner.services.frontier.service import FrontierService
     from planner.services.frontier.whatif import WhatIfService
     from planner.services.imports import ImportService
@@ -85,14 +86,22 @@ class Planner:
     @cached_property
     def answering(self) -> Answering:
         """Return the replies to questions in plain words."""
-        from planner.catalog.list_prices import CatalogPrices  # noqa: PLC0415 - read when first needed
+        from planner.catalog.price_book import PriceBook  # noqa: PLC0415 - read when first needed
         from planner.services.questions.answering import Answering  # noqa: PLC0415 - numpy takes 0.1 s to import
-        from planner.services.questions.sizing import PlanSizes, Sizing  # noqa: PLC0415 - as above
+        from planner.services.questions.sizing import PlanSizes, RateSizes, Sizing  # noqa: PLC0415 - as above
         from planner.services.questions.solver import Solver  # noqa: PLC0415 - as above
 
-        vocabulary, prices = self.grammar.vocabulary, CatalogPrices()
+        vocabulary, prices = self.grammar.vocabulary, PriceBook()
         solver = Solver(self.plans, self.catalog, prices)
-        return Answering(solver, Sizing(PlanSizes(solver, vocabulary), vocabulary, prices), vocabulary)
+        sizing = Sizing(PlanSizes(solver, vocabulary), RateSizes(self.sizing), vocabulary, prices)
+        return Answering(solver, sizing, vocabulary)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Return what the Slack app keeps."""
+        from planner.storage.repositories.slack import SqlConversations  # noqa: PLC0415 - SQLAlchemy takes 0.3 s
+
+        return SqlConversations(self.store.engine)
 
     @cached_property
     def labs(self) -> LabService:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api_tests.slack.workspace import text_of
+from planner.services.questions.sizing import size_document
 
 PLAN = "llama-3.1-8b on 1 h100, fp8, 1k in 200 out, 16 clients at $2/h"
 
@@ -139,5 +140,20 @@ def test_a_forgotten_answer_says_so(play):
                     if element["type"] == "button":
                         element["value"] = "gone"
         assert "too old" in (await person.press(blocks, "edit:fp8"))["text"]
+
+    play(story)
+
+
+def test_a_sizing_is_the_services_own(play):
+    async def story(person):
+        text = "how many h100 for llama-3.1-8b at 50 rps, 1k in 300 out, ttft p95 &lt; 1s"
+        answer = await person.command(text)
+        parsed = person.planner.grammar.read(text)
+        reply = person.planner.answering.reply(parsed)
+        document = size_document(parsed.parse, parsed.parse["skus"])
+        size = (await person.client.post("/v1/size", json=document)).json()
+        assert [o["gpus"] for o in size["options"]] == [o["gpus"] for o in reply.sizing["options"]]
+        assert size["options"][0]["ttft_s"] == pytest.approx(reply.sizing["options"][0]["ttft_s"], rel=1e-12)
+        assert answer["text"].startswith(f"{size['options'][0]['gpus']} × h100-sxm-80gb")
 
     play(story)

@@ -40,12 +40,10 @@ class SlackApp:
     """Everything behind /slack and behind Socket Mode."""
 
     def __init__(self, planner: Planner, settings: SlackSettings) -> None:
-        from planner.storage.repositories.slack import SqlConversations  # noqa: PLC0415 - SQLAlchemy takes 0.3 s
-
         for library in ("slack_sdk", "slack_bolt"):
             logging.getLogger(library).setLevel(logging.WARNING)  # below that they write messages and payloads down
         self.settings = settings
-        self.store = SqlConversations(planner.store.engine)
+        self.store = planner.conversations
         self.seal = Seal(settings.encryption_key)
         self._files = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="slack-disk")
         self.installs = Installs(self.store, self.seal, settings, self._files)

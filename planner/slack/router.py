@@ -39,7 +39,8 @@ def mount(app: FastAPI, planner: Planner, clock: Callable[[], float] = time.time
     )
     app.state.slack = slack
     app.include_router(_deliveries(slack, clock, refused))
-    app.include_router(_pages(slack))
+    app.include_router(_installing(slack))
+    app.include_router(_administration(slack))
     inner = app.router.lifespan_context
 
     @asynccontextmanager
@@ -81,7 +82,8 @@ def _deliveries(slack: SlackApp, clock: Callable[[], float], refused: Counter) -
     return router
 
 
-def _pages(slack: SlackApp) -> APIRouter:
+def _installing(slack: SlackApp) -> APIRouter:
+    """How a workspace gets the app."""
     router = APIRouter(prefix="/slack", include_in_schema=False)
     settings = slack.settings
 
@@ -112,6 +114,14 @@ def _pages(slack: SlackApp) -> APIRouter:
         if made is None:
             return Response("The installation could not be finished; begin again at /slack/install.", status_code=400)
         return HTMLResponse(_page("Installed", f"<p>The capacity app now answers in {escape(made.team_name)}.</p>"))
+
+    return router
+
+
+def _administration(slack: SlackApp) -> APIRouter:
+    """Who has the app, and what happened."""
+    router = APIRouter(prefix="/slack", include_in_schema=False)
+    settings = slack.settings
 
     @router.get("/admin")
     async def admin(request: Request) -> Response:

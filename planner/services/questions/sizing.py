@@ -12,8 +12,10 @@ from planner.core.quantities.format import prefixed, seconds, significant
 from planner.services.parse import Vocabulary
 from planner.services.questions.figures import dollars
 from planner.services.questions.reply import Outcome, Reply
-from planner.services.questions.requests import Layout, options_of, workload_of
+from planner.services.questions.requests import Layout, Option, options_of, workload_of
 from planner.services.questions.solver import ListPrices, Solver, link_of
+from planner.services.sizing.reading import sizing_question
+from planner.services.sizing.service import SizingService
 
 HEADROOM = 0.2
 """As POST /v1/size: load is carried with a fifth to spare [1]."""
@@ -118,11 +120,57 @@ class PlanSizes:
         return self._solver.answer(dict(outcome.document) | {"workload": workload}, workspace)
 
 
+class RateSizes:
+    """Sizes of a request rate: the sizing service's own, in closed form so that nobody waits for a simulation."""
+
+    def __init__(self, service: SizingService) -> None:
+        self._service = service
+
+    def options(self, parse: Mapping[str, Any], skus: Sequence[str], workspace: str,
+                progress: Progress) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Outcome]]:
+        """Return the answer of POST /v1/size to the same question, and documents of its options' plans."""
+        answer = self._service.answer(sizing_question(size_document(parse, skus), workspace), progress)
+        return answer["options"], answer["rejected"], [_planned(parse, option) for option in answer["options"]]
+
+
+def size_document(parse: Mapping[str, Any], skus: Sequence[str]) -> dict[str, Any]:
+    """The request of POST /v1/size that a reading means; no SKUs: all with a price."""
+    workload, _ = workload_of(parse)
+    weights = parse.get("weights")
+    formats = ["fp8", "w8a16"] if weights == "8bit" else [weights] if isinstance(weights, str) else weights or []
+    keys = {"kv_cache", "memory_utilization", "engine"} | ({"tensor_parallel"} if isinstance(
+        parse.get("tensor_parallel"), int) else set())
+    slo = parse.get("slo") or {}
+    price = (parse.get("price") or {}).get("usd_per_gpu_hour")
+    prices = price if isinstance(price, list) else [price] * len(parse.get("skus", ()))
+    return {
+        "model": parse["model"], "skus": list(skus) if parse.get("skus") else None, "demand": workload,
+        "slo": {"percentile": slo.get("percentile", 0.95), "ttft_s": slo.get("ttft_s"), "tpot_s": slo.get("tpot_s")},
+        "constraints": {"headroom": HEADROOM, "formats": formats, "engines": [parse.get("engine", "vllm")]},
+        "deployment": {key: parse[key] for key in sorted(keys) if isinstance(parse.get(key), str | int | float)},
+        "usd_per_gpu_hour": {s: float(p) for s, p in zip(parse.get("skus", ()), prices, strict=False) if p is not None},
+        "verification": "closed_form"}
+
+
+def _planned(parse: Mapping[str, Any], option: Mapping[str, Any]) -> Outcome:
+    """The plan behind one option: one replica at its share of the demand."""
+    shown = {k: v for k, v in option["deployment"].items() if k != "gpus"}
+    workload, _ = workload_of(parse)
+    document = {
+        "model": parse["model"], "sku": option["sku"], "deployment": shown,
+        "workload": workload | {"request_rate": workload["request_rate"] / option["replicas"]},
+        "slo": {k: v for k, v in (parse.get("slo") or {}).items() if k in {"ttft_s", "tpot_s"}},
+        "price": {"usd_per_gpu_hour": option["usd_per_gpu_hour"]}, "calibration": "auto"}
+    return Outcome(option=Option(label=option["sku"], document=document, layouts=(), gpus=option["gpus"]),
+                   document=document)
+
+
 class Sizing:
     """Replies about how many, which and what to buy."""
 
-    def __init__(self, sizes: Sizes, vocabulary: Vocabulary, prices: ListPrices) -> None:
+    def __init__(self, sizes: Sizes, rates: Sizes, vocabulary: Vocabulary, prices: ListPrices) -> None:
         self._sizes = sizes
+        self._rates = rates
         self._vocabulary = vocabulary
         self._prices = prices
 
@@ -137,14 +185,16 @@ class Sizing:
 
     def reply(self, parse: Mapping[str, Any], workspace: str, progress: Progress) -> Reply:
         """The options for a demand, ranked by price."""
-        skus = list(parse.get("skus") or self.candidates())
-        options, rejected, outcomes = self._sizes.options(parse, skus, workspace, progress)
+        rate = "request_rate" in parse
+        skus = list(parse.get("skus") or (self._prices.skus() if rate else self.candidates()))
+        sizes = self._rates if rate else self._sizes
+        options, rejected, outcomes = sizes.options(parse, skus, workspace, progress)
         _, assumed = workload_of(parse)
         notes = [*assumed, f"{HEADROOM:.0%} headroom over the load said",
                  *(note for o in outcomes[:SHOWN] if (note := _priced(o, parse, self._prices)))]
         sizing = {"options": options, "rejected": rejected}
         if not options:
-            reasons = tuple(f"{row['sku']}: {row['reason']}" for row in rejected[:SHOWN])
+            reasons = tuple(dict.fromkeys(f"{row['sku']}: {row['reason']}" for row in rejected))[:SHOWN]
             return Reply(intent="size", verdict="No GPU asked about carries this.", lines=reasons, sizing=sizing,
                          assumptions=tuple(notes))
         first = options[0]
@@ -152,7 +202,7 @@ class Sizing:
         return Reply(
             intent="size", sizing=sizing, lines=lines, outcomes=tuple(outcomes[:SHOWN]), link=link_of(outcomes[0]),
             verdict=f"{first['gpus']} × {first['sku']}: {_copies(first)}.", assumptions=tuple(dict.fromkeys(notes)),
-            lead=f"{outcomes[0].document['model']}, ranked by list price; {len(rejected)} of {len(skus)} cannot.")
+            lead=f"{outcomes[0].document['model']}, ranked by price: {len(options)} ways, {len(rejected)} refused.")
 
 
 def _sizes(box: int) -> tuple[int, ...]:
@@ -173,7 +223,7 @@ def _copies(option: Mapping[str, Any]) -> str:
 
 def _line(option: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
     """One ranked option."""
-    parts = [f"{option['gpus']} × {option['sku']} ({_copies(option)})"]
+    parts = [f"{option['gpus']} × {option['sku']} ({_copies(option)}, weights {option['deployment']['weights']})"]
     if option["ttft_s"] is not None:
         parts.append(f"TTFT p95 {seconds(option['ttft_s'])}")
     if option["tpot_s"] is not None:
