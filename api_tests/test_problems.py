@@ -164,3 +164,13 @@ def test_a_bug_does_not_show_its_inside(client, app):
 
     body = refusal(client.get("/v1/bug"), 500, "internal_error")
     assert "secret" not in str(body)
+
+
+@pytest.mark.parametrize("content", [
+    b'{"sku": "h100", "model": {"config": {"hidden_size": NaN}}}',
+    b'{"sku": "h100", "model": {"config": {"hidden_size": 1e999}}}',
+    b'{"sku": "h100", "model": ' + b'{"a":' * 80 + b"1" + b"}" * 80 + b"}",
+    b'{"sku": "h100", "model": "llama-3.1-8b", "deployment": {"tensor_parallel": 1e400}}',
+])
+def test_the_short_way_to_a_plan_refuses_what_the_long_way_refuses(client, content):
+    refusal(client.post("/v1/plan", content=content, headers=JSON), 422, "malformed")

@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from planner.api.problems import Malformed, NotJson
+from planner.api.quick import shortcut_of
 
 MAX_DEPTH = 64
 """Levels of nesting read; config.json files have fewer than ten."""
@@ -71,7 +72,7 @@ class JsonRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap FastAPI's handler."""
         handler = super().get_route_handler()
-        known, has_body = _query_names(self), self.body_field is not None
+        known, has_body, shortcut = _query_names(self), self.body_field is not None, shortcut_of(self)
 
         async def checked(request: Request) -> Response:
             if request.scope["query_string"]:
@@ -80,7 +81,10 @@ class JsonRoute(APIRoute):
                 return await handler(request)
             require_json(request)
             read = JsonRequest(request.scope, request.receive)
-            if await read.body():
+            raw = await read.body()
+            if shortcut is not None and (answer := await shortcut(request, raw)) is not None:
+                return answer
+            if raw:
                 await read.json()  # here, because FastAPI would turn our refusal into a bare 400
             return await handler(read)
 
