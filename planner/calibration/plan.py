@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from planner.calibration.device import Device
-from planner.calibration.kernels import attention, gemm, pointwise, stream
+from planner.calibration.kernels import attention, gemm, pointwise, stream, transfer
 from planner.calibration.kernels.attention import Heads
 from planner.calibration.kernels.bench import Case
 from planner.calibration.kernels.gemm import Shape
@@ -50,6 +51,10 @@ class Grid:
     rows: tuple[int, ...]
     vocabularies: tuple[int, ...]
     stream_bytes: float
+    transfers: bool = False
+    """Copies from the host."""
+    ranks: tuple[int, ...] = ()
+    """Sizes of groups to all-reduce over."""
 
 
 def grid_for(device: Device, *, quick: bool, extra: Sequence[Shape] = ()) -> Grid:
@@ -68,7 +73,8 @@ def _processor_grid(device: Device, extra: Sequence[Shape], *, quick: bool) -> G
                     prompts=(32, 64, 96, 128, 192, 256), widths=(2048,), rows=_ROWS, vectors=_SHAPES[1:5])
     return Grid(**common, shapes=(*_SMALL_SHAPES, *_SHAPES[:6], *extra), tokens=tuple(2**i for i in range(10)),
                 decode=_pairs((1, 2, 4, 8, 16, 64), (512, 2048, 8192, 32768), 2**16), heads=_GQA, latents=_MLA[:1],
-                prompts=(64, 128, 256, 512, 1024), widths=(2048, 8192), rows=(*_ROWS, 512), vectors=())
+                prompts=(64, 128, 256, 512, 1024), widths=(2048, 8192), rows=(*_ROWS, 512), vectors=(),
+                ranks=(2,) if (os.cpu_count() or 1) > 1 else ())
 
 
 def _pairs(batches: Sequence[int], contexts: Sequence[int], most: int) -> tuple[tuple[int, int], ...]:
@@ -85,7 +91,8 @@ def _gpu_grid(device: Device, extra: Sequence[Shape], *, quick: bool) -> Grid:
         tokens=(1, 16, 64, 256) if quick else (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048), decode=pairs,
         heads=_GQA[:2] if quick else _GQA, latents=_MLA[:1] if quick else _MLA,
         prompts=(256, 512, 1024, 2048, 4096) if quick else (128, 512, 2048, 4096, 8192), widths=(4096, 14336),
-        rows=(*_ROWS, 512, 1024, 2048, 4096), vectors=(), vocabularies=(128256,), stream_bytes=1e9)
+        rows=(*_ROWS, 512, 1024, 2048, 4096), vectors=(), vocabularies=(128256,), stream_bytes=1e9,
+        transfers=device.kind == "cuda", ranks=tuple(n for n in (2, 4, 8) if n <= device.count and not quick))
 
 
 def decode_choices(grid: Grid) -> list[tuple[Heads, list[tuple[int, int]]]]:
@@ -97,6 +104,8 @@ def cases_for(grid: Grid, dtype: str, ways: dict[str, str]) -> list[Case]:
     """The cases of one dtype; ``ways`` names the chosen decode implementation of each kernel class."""
     cases = stream.cases(dtype, grid.stream_bytes) if dtype in ("fp32", *_HALF) else []
     cases += gemm.cases(grid.shapes, grid.tokens, dtype) + gemm.cases(grid.vectors, (1,), dtype)
+    if grid.transfers and dtype == grid.dtypes[0]:
+        cases += transfer.cases()
     if dtype in grid.attention_dtypes:
         cases += [attention.decode_case(h, b, c, dtype, ways[f"{_class(h)}:{dtype}"])
                   for h in (*grid.heads, *grid.latents) for b, c in grid.decode if f"{_class(h)}:{dtype}" in ways]

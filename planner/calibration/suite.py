@@ -15,10 +15,12 @@ import torch
 from planner.calibration.device import Device
 from planner.calibration.kernels import attention
 from planner.calibration.kernels.bench import Bench, Case, WrongResultError, verify_result
+from planner.calibration.kernels.collective import all_reduce_timings, ask
 from planner.calibration.plan import Grid, cases_for, decode_choices
 from planner.calibration.processor import Contention
 from planner.calibration.timers import timer_for
 from planner.calibration.timing import Patience, Timer, Timing, measure
+from planner.core.errors import AdapterError
 from planner.core.fitting.kernel_points import KernelPoint
 
 Progress: TypeAlias = "Callable[[int, int, str], None]"
@@ -76,6 +78,7 @@ class Suite:
         try:
             with torch.inference_mode():
                 self.run.launch_s = self._launch()
+                self._collectives()
                 for number, dtype in enumerate(self._grid.dtypes):
                     self._dtype(dtype, number)
         except KeyboardInterrupt:
@@ -92,6 +95,21 @@ class Suite:
         tiny = torch.zeros(1, device=torch.device(self.run.device.spec))
         sampler = self._timer.sampler(lambda _: tiny.add_(1.0), 1)
         return measure(sampler, replace(self._patience, samples_min=21), self._clock).seconds
+
+    def _collectives(self) -> None:
+        """All-reduce over every group of the grid, first: it needs processes of its own and the device to itself."""
+        for ranks in self._grid.ranks:
+            label = f"all-reduce over {ranks} ranks"
+            self._progress(0, 1, label)
+            try:
+                timings = all_reduce_timings(self.run.device.kind, ranks)
+            except AdapterError as error:
+                self.run.skipped.append((label, error.detail))
+                continue
+            self.run.measurements += [
+                Measurement(point=replace(ask(size, ranks), seconds=timing.seconds), label=f"{label}, {size} B",
+                            implementation="nccl" if self.run.device.kind == "cuda" else "gloo", timing=timing)
+                for size, timing in timings]
 
     def _dtype(self, dtype: str, number: int) -> None:
         with self._tolerated(f"{dtype} kernels"):

@@ -103,6 +103,10 @@ def _pointwise(p: Mapping[str, Array], x: Columns, ceilings: Ceilings) -> Array:
                       + pointwise_time(outer, traffic=beyond, bandwidth=ceilings.bandwidth))
 
 
+def _transfer(p: Mapping[str, Array], x: Columns, ceilings: Ceilings) -> Array:
+    return np.asarray(p["launch_s"] + x.traffic / (p["memory"] * ceilings.bandwidth))
+
+
 _DECODE_PARAMETERS = (_LAUNCH, Parameter(name="growth_s", low=1e-10, high=1e-3, start=1e-6),
                       Parameter(name="per_sequence_s", low=1e-10, high=1e-2, start=1e-7), _MEMORY, _COMPUTE)
 
@@ -113,6 +117,7 @@ FORMS: Mapping[str, Form] = {f.name: f for f in (
     Form(name="decode_attention", evaluate=_decode, parameters=_DECODE_PARAMETERS),
     Form(name="latent_attention", evaluate=_decode, parameters=_DECODE_PARAMETERS),
     Form(name="prompt_attention", evaluate=_prompt, parameters=(_LAUNCH, _MEMORY, _COMPUTE)),
+    *(Form(name=name, evaluate=_transfer, parameters=(_LAUNCH, _MEMORY)) for name in ("all_reduce", "host_to_device")),
     *(Form(name=name, evaluate=_pointwise, parameters=(_LAUNCH, _MEMORY, _CACHE, _SPILL))
       for name in ("norm", "rotary", "activation", "residual", "sampling")),
 )}
