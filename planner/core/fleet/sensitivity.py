@@ -13,9 +13,6 @@ from planner.core.quantities.arrays import Array
 Measure = Callable[[Scenario], float]
 Change = Callable[[Scenario, float], Scenario]
 
-MOST_STEPS = 60
-"""[1] Newton steps on a piecewise linear function; each lands on a new piece, and there are never that many here."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
@@ -120,10 +117,10 @@ def price_crossover(piece_at: Callable[[float], Piece], rival: float, start: flo
     Notes
     -----
     The cost is the least of linear functions of the price, hence concave and piecewise linear: Newton's method on it
-    ends on the exact piece after finitely many steps, whatever the start.
+    ends on the exact piece after finitely many steps, whatever the start; a price seen before is the answer.
     """
     price, seen = start, set[float]()
-    for _ in range(MOST_STEPS):
+    while True:
         piece = piece_at(price)
         if piece.slope <= 0 and piece.constant < rival:
             return None
@@ -133,4 +130,3 @@ def price_crossover(piece_at: Callable[[float], Piece], rival: float, start: flo
             return following or None
         seen.add(following)
         price = following
-    return None

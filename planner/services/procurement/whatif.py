@@ -8,8 +8,8 @@ from typing import Any
 
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet.attribution import attribute
-from planner.core.fleet.breakeven import break_even_month, break_even_utilization, net_spending
 from planner.core.fleet.cost import ledger
+from planner.core.fleet.payback import break_even_month, break_even_utilization, net_spending
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.ways import Way, ways
 from planner.services.catalog import CatalogService

@@ -6,19 +6,19 @@ import pytest
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet import changes
 from planner.core.fleet.attribution import attribute, drivers
-from planner.core.fleet.breakeven import (
-    book_value,
-    break_even_month,
-    break_even_utilization,
-    cumulative_spending,
-    net_spending,
-)
 from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.checks import shortfalls
 from planner.core.fleet.cost import ledger, requests
 from planner.core.fleet.demand import Demand
 from planner.core.fleet.economics import margins, unit_prices, utilization_by_hour
 from planner.core.fleet.hosted import ApiOffer
+from planner.core.fleet.payback import (
+    book_value,
+    break_even_month,
+    break_even_utilization,
+    cumulative_spending,
+    net_spending,
+)
 from planner.core.fleet.power import Site
 from planner.core.fleet.scenario import Limits
 from planner.core.fleet.sensitivity import Assumption, Piece, price_crossover, tornado, two_way
