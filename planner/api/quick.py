@@ -1,7 +1,7 @@
 """A short way through the framework for pure questions: `async def ask(body, planner, who)`.
 
 FastAPI resolves dependencies anew at every request, which costs a tenth of a plan. An endpoint of exactly this shape is
-called directly with its body validated from the bytes. Whatever is not plainly valid takes the long way, which says what
+called directly with its body validated from the bytes. What is not plainly valid takes the long way, which says what
 is wrong; so both ways accept the same questions.
 """
 
