@@ -156,6 +156,15 @@ def loose_count(canvas: Canvas) -> int | None:
     return 1 if match["one"] else int(match["n"] or match["m"])
 
 
+_BOXES = re.compile(rf"(?<![\w.,$€-])(?P<n>\d{{1,3}}|an?|one)\s{_BOX}(?!\w)")
+
+
+def box_count(canvas: Canvas) -> int | None:
+    """A count of boxes away from any name: "two boxes", "a second node"."""
+    match = canvas.first(_BOXES)
+    return None if match is None else int(match["n"]) if match["n"].isdigit() else 1
+
+
 _BARE_ONE = re.compile(r"(?<!\w)(?:on|with|to|auf|sur|con|mit|avec|en)\s(?:just |only |a single )?one(?=\W*$)")
 
 

@@ -29,6 +29,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 """What an intent cannot be answered without."""
 _MEMORY_ASKED = re.compile(r"\bhow much (?:gpu |of )?(?:v?ram|memory)\b")
+_ANSWER = frozenset({"intent", "parse", "ask", "choices", "warn", "notes", "unread"})
 _SIZE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?b(?!\w)")
 
 
@@ -93,6 +94,11 @@ class Grammar:
         if chosen is not None:
             reading.models = [ModelMention(start=0, end=0, said=chosen.name, candidates=(chosen,))]
 
+    def _boxed(self, boxes: int, skus: list[str]) -> list[int | None]:
+        """GPUs of so many boxes of each SKU; unknown for parts that come in none."""
+        entries = [self.vocabulary.sku(s) for s in skus]
+        return [boxes * e.box if e is not None and e.box else None for e in entries]
+
     def _chosen(self, text: str, offered: tuple[str, ...] | list[str]) -> ModelEntry | None:
         """The offered model that most parts of the text speak for, when it is only one."""
         atoms = self._models.atoms(text)
@@ -118,6 +124,8 @@ class Grammar:
             if thread.exists
             else settling.alone(said, reading.each)
         )
+        if reading.boxes is not None:
+            parse["gpus"] = self._boxed(reading.boxes, parse["skus"])
         if "model" in choices and not said.keys() & {"model", "models"}:
             parse.pop("model", None)
         intent = _refined(intent, parse, said, thread, canvas.text, open_skus="skus" in choices)
@@ -155,17 +163,15 @@ def _refined(
 
 
 def _thread(context: Mapping[str, Any] | None) -> _Thread:
-    """The message before, from a whole answer or from its parse alone."""
+    """The message before: from a whole answer, from its parse alone, or from a parse with the intent beside it."""
     if not context:
         return _Thread()
-    if "parse" in context or "intent" in context:
-        intent = context.get("intent")
-        return _Thread(
-            intent=None if intent in {"help", "unknown"} else intent,
-            parse=dict(context.get("parse") or {}),
-            choices=context.get("choices") or {},
-        )
-    return _Thread(intent=_implied(context), parse=dict(context))
+    beside = {k: v for k, v in context.items() if k not in _ANSWER}
+    parse = dict(context["parse"] or {}) if "parse" in context else beside
+    intent = context.get("intent") if _ANSWER & context.keys() else _implied(parse)
+    return _Thread(
+        intent=None if intent in {"help", "unknown"} else intent, parse=parse, choices=context.get("choices") or {}
+    )
 
 
 def _implied(parse: Mapping[str, Any]) -> str:

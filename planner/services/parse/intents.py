@@ -16,7 +16,7 @@ _HELP = re.compile(
     r"|\W*$)|help(?:\W*please|\W*pls)?\W*$)"
 )
 _TRAIN = re.compile(
-    r"\b(?:pre-?train\w*|train|trains|trained|training|fine-?tun\w+|lora|qlora|rlhf|sft|grpo|dpo|distill? (?:a"
+    r"\b(?:pre-?train\w*|train|trains|trained|training|fine[\s-]?tun\w+|lora|qlora|rlhf|sft|grpo|dpo|distill? (?:a"
     r"|our)|entrainer|entra[iî]ner|trainieren|entrenar|addestrare)\b"
 )
 _POLITE = (
@@ -91,9 +91,9 @@ _BATCH = re.compile(
     r"|\bsaturat\w+|\bridge\b"
 )
 _FITS = re.compile(
-    r"\b(?:fits?|fitting|fit in|oom|vram|holds?|room|pass(?:t|en)|hineinpasst|reinpass\w+|rentre\w*|tien(?:t"
+    r"\b(?:fitt?s?|fitting|fit in|oom|vram|holds?|room|pass(?:t|en)|hineinpasst|reinpass\w+|rentre\w*|tien(?:t"
     r"|nent)|loge|cabe|caben|entra|entran|sta|stanno|past|possible|m[oö]glich|geht das|posible|possibile|fit on"
-    r"|squeeze|out of memory|blow up|crash|enough (?:memory|vram|space|for)|is (?:it|that|this|one"
+    r"|squeeze|space for|out of memory|blow up|crash|enough (?:memory|vram|space|for)|is (?:it|that|this|one"
     r"|\w+ ?§sku) enough|big enough|large enough|suffices?|sufficient|reicht|reichen|suffit|suffisant|alcanza"
     r"|basta|bastano)\b"
     r"|\b(?:how much|what) (?:gpu |of )?(?:v?ram|memory|hbm|kv|cache|space)\b|\b(?:largest|longest|max(?:imum)?"

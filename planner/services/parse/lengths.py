@@ -68,7 +68,10 @@ _OUT_NUMBER = re.compile(
 _KEYED_IN = re.compile(rf"(?<![\w-])(?:{_IN})\s?[=:]\s?{amount('n')}")
 _KEYED_OUT = re.compile(rf"(?<![\w-])(?:{_OUT})\s?[=:]\s?{amount('n')}")
 _GENERATE = re.compile(rf"(?:generat\w+|produc\w+|emit\w*|writ\w+|return\w*) {_FILL}{amount('n')}{_TOK}")
-_READ = re.compile(rf"(?:read\w*|ingest\w*|feed\w*) {_FILL}{amount('n')}{_TOK}")
+_READ = re.compile(
+    r"(?:read\w*|ingest\w*|feed\w*|(?:documents?|docs?|contracts?|e-?mails?|articles?|pages?|transcripts?|tickets?|reports?"
+    rf"|papers?|files?|inputs?|messages?) (?:of|with|at|around|about|averaging)) {_FILL}{amount('n')}{_TOK}"
+)
 _CONTEXT_AXIS = re.compile(
     rf"{amount('a')}{_TOK}?\s?(?:{_CONTEXT})?\s?(?:vs\.?|versus|or|against)\s?{amount('b')}{_TOK}?\s?{_CONTEXT}\b"
     rf"|{_CONTEXT}{_FILL}{amount('c')}\s?(?:vs\.?|versus|or|against)\s?{amount('d')}"

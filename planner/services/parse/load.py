@@ -58,7 +58,8 @@ _PEOPLE = (
     r"|students?|customers?|analysts?|agents?|colleagues?|coworkers|employees|members?|team(?:mates| members)?"
     r"|headcount|subscribers?|nutzer\w*|benutzer\w*|mitarbeiter\w*|leute|anwender|utilisateurs?|personnes"
     r"|usuarios?|personas|empleados|utenti|persone|gebruikers|medewerkers|usu[aá]rios?|lawyers?|doctors?"
-    r"|researchers?|testers?|players?|clerks?|nurses|teachers?|writers?|of us)"
+    r"|researchers?|testers?|players?|clerks?|nurses|teachers?|writers?|advis[eo]rs?|operators?|reps|visitors?|readers?|patients?|readers?|drivers?"
+    r"|consultants?|managers?|scientists?|participants?|pupils?|callers?|sellers?|of us)"
 )
 _CLIENTS = (
     r"(?:clients?|streams?|(?:request )?slots|sequences?|seqs|conns?|connections?|concurrency|conc|batch(?:ed)?"

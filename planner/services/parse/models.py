@@ -23,10 +23,12 @@ _NEEDS_COMPANY = frozenset(
     command opt seed bloom phi yi ds
 """)
 )
+# What follows a number that ends a name: not a unit, nor a GPU it counts.
+_STANDS = re.compile(r"\s*(?:$|[?!,;:]|(?:on|in|for|with|at|fp\d|vs|or|and)\b)")
 # Variants that are another model than the plain name.
 _VARIANTS = frozenset(
     words("""
-    vl vision omni audio guard math embedding reranker coder code thinking distill distilled reasoning
+    medium vl vision omni audio guard math embedding reranker coder code thinking distill distilled reasoning
 """)
 )
 _OTHER_KIND = {"vl", "linear", "mamba"}
@@ -215,7 +217,8 @@ class ModelIndex:
             after = atoms[j + 1] if j + 1 < len(atoms) else None
             if after and after.kind == "size" and joined(text, following, after):
                 return after.end
-            if touching and not text[following.end : following.end + 1].isalpha():
+            stands = len(following.text) <= 3 and _STANDS.match(text, following.end)
+            if (touching or stands) and not text[following.end : following.end + 1].isalpha():
                 return following.end
         return self._other_kind(candidates, span)
 

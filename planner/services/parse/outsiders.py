@@ -12,7 +12,7 @@ from planner.services.parse.wordlists import words
 
 # Families served only by their makers, or not language models: nobody can plan them from published weights.
 _CLOSED = re.compile(
-    r"(?<![\w-])(?:(?:claude|chatgpt|gemini|gpt[\s-]?(?:3\.5|[45])|openai|anthropic|sonnet|opus|haiku|copilot"
+    r"(?<![\w-])(?:(?:claude|chatgpt|gemini|gpt[\s-]?(?:3\.5|[45])|sonnet|opus|haiku|copilot"
     r"|bard|palm|titan|nova|o[134]|whisper|sdxl|stable[\s-]diffusion|flux|bert|t5|stablelm|vicuna|wizardlm"
     r"|alpaca|zephyr|solar|orca|dolly|pythia|cerebras-gpt|inflection|reka|nous|hermes|openchat|starling|internvl"
     r"|llava|pixtral|codestral|magistral|devstral|voxtral|sora|dall-?e|midjourney)"

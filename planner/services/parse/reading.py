@@ -36,6 +36,8 @@ class Reading:
     each: int | None = None
     loose: int | None = None
     """A count of GPUs said away from their name."""
+    boxes: int | None = None
+    """A count of boxes said in a follow-up."""
     money_asked: bool = False
 
     def options(self) -> list[tuple[str, int | None]]:
@@ -63,6 +65,7 @@ class Reading:
             or self.dropped
             or self.each
             or self.loose
+            or self.boxes
         )
 
 
@@ -111,7 +114,9 @@ def read_edits(canvas: Canvas, reading: Reading, before: Mapping[str, Any]) -> N
         targets.read_target_edit(canvas, before["slo"], reading.said)
     if "price" in before and not reading.prices:
         reading.prices = money.read_price_edit(canvas)
-    if reading.loose is None and before.get("skus") and not any(m.gpus for m in reading.skus):
+    if before.get("skus") and not reading.skus and (boxes := counts.box_count(canvas)) is not None:
+        reading.boxes = boxes
+    elif reading.loose is None and before.get("skus") and not any(m.gpus for m in reading.skus):
         reading.loose = counts.bare_count(canvas)
 
 

@@ -36,6 +36,7 @@ _EVERYDAY = frozenset(
     usage usages use used user user's uses vase wall weight weights what while widow window's windows your
 """)
 )
+_SHORT = re.compile(r"(?<![a-zà-ÿ\d])[a-z]{3}(?=\d)")
 _WORD = re.compile(r"(?<![a-zà-ÿ])[a-zà-ÿ]{4,}(?![a-zà-ÿ])")
 
 
@@ -48,8 +49,13 @@ class Speller:
         self._memory: dict[str, str] = {}
 
     def correct(self, text: str) -> str:
-        """The text with single slips in known words mended."""
+        """The text with single slips in known words mended; a short name only where a version follows it."""
+        text = _SHORT.sub(lambda m: self._short(m.group()), text)
         return _WORD.sub(lambda m: self._mend(m.group()), text)
+
+    def _short(self, word: str) -> str:
+        near = [n for n in self._names if len(n) == 4 and n[0] == word[0] and one_slip(word, n)]
+        return near[0] if len(near) == 1 else word
 
     def _mend(self, word: str) -> str:
         if word in self._names or word in self._trade or word in _EVERYDAY or word.rstrip("s") in self._trade:

@@ -68,6 +68,11 @@ def test_dress_changes_nothing(change):
     assert wrong == []
 
 
+def test_a_parse_with_its_intent_is_context_too():
+    parsed = GRAMMAR.read("on 4 instead", {"intent": "fits", "model": "qwen/qwen3-32b", "skus": ["h100-sxm-80gb"]})
+    assert (parsed.intent, parsed.parse["gpus"]) == ("fits", [4])
+
+
 def test_parse_alone_is_context_enough():
     parsed = GRAMMAR.read("and with fp8?", {"model": "qwen/qwen3-32b", "skus": ["h100-sxm-80gb"], "gpus": [2]})
     assert parsed.intent == "plan"
