@@ -149,7 +149,7 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     base = frame(scenario, replace(asked.columns, pairs=(), marked=()))
     master = Master(scenario=scenario, base=base, slices=slice_programs(scenario))
     prices, shares = cover_prices(scenario), _share_prices(base, scenario)
-    first = _price_all(master, prices, shares, gap=0.3 * gap, budget_s=clock.left(0.5))
+    first = _price_all(master, prices, shares, gap=0.3 * gap, budget_s=clock.left(0.7))
     chosen = [pattern for pattern, _ in first if pattern is not None]
     if len(chosen) < len(first):
         return None, None
@@ -158,7 +158,7 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     bound = sum(max(least, 0.0) for _, least in first)
     _add_single_pools(master)
     _nest(master, chosen, prices, shares, clock, gap)
-    plan = _choose(master, asked.columns, gap=gap / 4, time_limit_s=max(clock.left(0.8), 0.2))
+    plan = _choose(master, asked.columns, gap=gap / 4, time_limit_s=max(clock.left(0.9), 0.2))
     if plan is None or ledger(plan).npv - bound > gap * abs(bound):
         bound = max(bound, _refine(master, clock, gap))
         plan = _choose(master, asked.columns, gap=gap / 4, time_limit_s=max(clock.left(1.0), 0.2))
@@ -210,7 +210,7 @@ def _nest(master: Master, chosen: list[Pattern], prices: Array, shares: Array, c
         inside = bool((chosen[s].units <= above.units).all())
         pattern: Pattern | None = chosen[s]
         if not inside and (peak[:, s] <= peak[:, above.moment]).all():
-            limit = max(clock.left(0.75) / (len(order) - n), 0.03)
+            limit = max(clock.left(0.85) / (len(order) - n), 0.03)
             pattern, _ = master.slices[s].cheapest(prices[s], shares[s], gap=gap / 10, time_limit_s=limit,
                                                    at_most=above.units)
             # The larger slice's own replicas always carry a smaller one.
@@ -222,9 +222,9 @@ def _nest(master: Master, chosen: list[Pattern], prices: Array, shares: Array, c
 def _refine(master: Master, clock: Clock, gap: float) -> float:
     """Ask for patterns at the master's own prices until they no longer help; the best bound they prove."""
     best, pools = 0.0, len(master.scenario.pools)
-    while clock.left(0.85) > 0:
+    while clock.left(0.95) > 0:
         value, link, convex = master.prices()
-        answers = _price_all(master, link[:, :pools], link[:, pools:], gap=gap / 10, budget_s=clock.left(0.85))
+        answers = _price_all(master, link[:, :pools], link[:, pools:], gap=gap / 10, budget_s=clock.left(0.95))
         below = value + sum(min(0.0, least - float(s)) for (_, least), s in zip(answers, convex, strict=True))
         fresh = [pattern for pattern, _ in answers if master.add(pattern)]
         best = max(best, below)

@@ -69,7 +69,7 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     began = time.monotonic()
     found = Solution(status=LIMIT, plan=None, npv=None, lower_bound=None, gap=None)
     if asked.columns.count > WHOLE_AT_MOST:
-        plan, bound = decompose(asked, gap=gap, time_limit_s=0.7 * time_limit_s)
+        plan, bound = decompose(asked, gap=gap, time_limit_s=0.9 * time_limit_s)
         plain = next((way.plan for way in ways(scenario) if way.works), None)
         found = _solution(_cheaper(plan, plain), bound, gap)
     left = time_limit_s - (time.monotonic() - began)
