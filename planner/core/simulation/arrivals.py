@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.core.simulation.job import Job
-from planner.core.simulation.laws import LengthLaw, unit_gaps
+from planner.core.simulation.laws import BLOCK, LengthLaw, unit_gaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Record:
 class JobFactory:
     """Requests of a mix in a fixed order for a seed, whatever the rate they come at."""
 
-    def __init__(self, mix: Mix, seed: int, *, block_tokens: int = 1, latency: float = 0.0) -> None:
+    def __init__(self, mix: Mix, seed: int, *, block_tokens: int = 1, latencies: Iterator[float] | None = None) -> None:
         children = np.random.SeedSequence(seed).spawn(4)
         self._inputs = mix.input_law.stream(np.random.default_rng(children[0]))
         self._outputs = mix.output_law.stream(np.random.default_rng(children[1]))
@@ -48,7 +48,7 @@ class JobFactory:
         self.gap_rng = np.random.default_rng(children[3])
         self._mix = mix
         self._block = block_tokens
-        self._latency = latency
+        self._latencies = latencies or steady_latency(0.0)
         self.count = 0
 
     def at(self, time: float) -> Job:
@@ -58,9 +58,46 @@ class JobFactory:
         session = int(self._labels.integers(mix.sessions)) if mix.sessions else None
         priority = int(self._labels.integers(mix.priorities)) if mix.priorities > 1 else 0
         job = Job(self.count, time, size, next(self._outputs), cached=cached, session=session, priority=priority)
-        job.ready = time + self._latency
+        job.ready = time + next(self._latencies)
         self.count += 1
         return job
+
+
+def steady_latency(mean: float) -> Iterator[float]:
+    """The same time for every request.
+
+    Parameters
+    ----------
+    mean : float
+        From sending to the engine's seeing a request [s].
+
+    Yields
+    ------
+    float
+        [s].
+    """
+    while True:
+        yield mean
+
+
+def random_latency(mean: float, seed: int) -> Iterator[float]:
+    """Times of clients and servers that are busy with many requests at once, exponential.
+
+    Parameters
+    ----------
+    mean : float
+        From sending to the engine's seeing a request [s].
+    seed : int
+        Of its own stream.
+
+    Yields
+    ------
+    float
+        [s]; their spread is what pulls requests of equal length apart.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence((seed, 2)))
+    while True:
+        yield from (rng.exponential(1.0, BLOCK) * mean).tolist()
 
 
 def open_stream(factory: JobFactory, rate: float, cv: float) -> Iterator[Job]:

@@ -36,7 +36,11 @@ class Pool:
             job.cached = held // self.block * self.block
             job.left = job.target - job.cached
             self.caches[index].store(job.session, job.input + job.output)
-        self.replicas[index].inbox.append(job)
+        inbox = self.replicas[index].inbox
+        place = len(inbox)
+        while place and inbox[place - 1].ready > job.ready:
+            place -= 1
+        inbox.insert(place, job)
         self.loads[index] += 1
         return index
 

@@ -10,7 +10,15 @@ import numpy as np
 from planner.core.errors import InvalidQuantity
 from planner.core.execution.step_table import StepTable
 from planner.core.serving.policy import SchedulerPolicy, ServingLimits
-from planner.core.simulation.arrivals import JobFactory, Mix, Record, open_stream, trace_stream
+from planner.core.simulation.arrivals import (
+    JobFactory,
+    Mix,
+    Record,
+    open_stream,
+    random_latency,
+    steady_latency,
+    trace_stream,
+)
 from planner.core.simulation.cluster import Pool, Progress, run_by_load, run_in_turn, run_network
 from planner.core.simulation.engine import Replica
 from planner.core.simulation.job import Job
@@ -136,7 +144,7 @@ def simulate_open(system: System, mix: Mix, rate: float, arrival_cv: float, meas
     recorder = _recorder(measure)
     pool = _pool(system, recorder, sessions=mix.sessions > 0)
     factory = JobFactory(mix, measure.seed, block_tokens=system.policy.block_tokens,
-                         latency=system.policy.request_latency_s)
+                         latencies=steady_latency(system.policy.request_latency_s))
     return _drive(pool, open_stream(factory, rate, arrival_cv), recorder, measure)
 
 
@@ -218,7 +226,8 @@ def simulate_benchmark(system: System, mix: Mix, concurrency: int, measure: Meas
     Returns
     -------
     SimulationResult
-        Rates over the whole run, burst and tail included.
+        Rates over the whole run, burst and tail included. The fixed time of a request is drawn around its mean, since
+        a client that starts many at once does not serve them at once.
     """
     whole = replace(measure, warmup=0.0)
     return _closed(system, mix, (min(concurrency, measure.requests), None, measure.requests), _recorder(whole), whole)
@@ -229,8 +238,9 @@ def _closed(system: System, mix: Mix, users: tuple[int, np.random.Generator | No
     concurrency, rng, prompts = users
     if concurrency < 1:
         raise InvalidQuantity(f"concurrency must be at least 1, got {concurrency}.", pointer="concurrency")
-    factory = JobFactory(mix, measure.seed, block_tokens=system.policy.block_tokens,
-                         latency=system.policy.request_latency_s)
+    latency = system.policy.request_latency_s
+    latencies = random_latency(latency, measure.seed) if rng is None else steady_latency(latency)
+    factory = JobFactory(mix, measure.seed, block_tokens=system.policy.block_tokens, latencies=latencies)
     pool = _pool(system, recorder, sessions=mix.sessions > 0)
     first = _users(factory, concurrency, rng)
     recorder.on_finish = []
@@ -288,7 +298,7 @@ def simulate_disaggregated(prefill: System, decode: System, transfer: Transfer, 
     recorder, ahead = _recorder(measure), Recorder()
     pools = [_pool(prefill, ahead, sessions=False), _pool(decode, recorder, sessions=False)]
     factory = JobFactory(mix, measure.seed, block_tokens=prefill.policy.block_tokens,
-                         latency=prefill.policy.request_latency_s)
+                         latencies=steady_latency(prefill.policy.request_latency_s))
     answers: dict[int, int] = {}
 
     def entering() -> Iterator[Job]:
