@@ -23,7 +23,8 @@ def _plain(name: str, usual: float, low: float, high: float, prior: float) -> Co
 # Graph nodes follow each other in about a microsecond and a layer has a handful that no operator row carries; a step's
 # host work is half a millisecond (Megatron-LM PR 6064; vLLM and SGLang profiler traces), mixed steps pay metadata.
 # Kernel tables: the smallest sparse block takes 71-100 us against 32-44 of a latent block, 38 of them its indexer; a
-# gated-delta layer has convolution, gates and norm beside its recurrent kernel.
+# gated-delta layer has convolution, gates and norm beside its recurrent kernel. Query and key norms are two small
+# kernels more.
 SHARED: tuple[Coefficient, ...] = (
     _plain("per_layer", 5e-6, 1e-7, 6e-5, 1.0), _plain("per_step", 5e-4, 1e-5, 4e-3, 0.5),
     _plain("per_request", 5e-6, 1e-7, 1e-4, 0.7), _plain("floor_scale", 0.7, 0.1, 1.0, 0.4),
@@ -32,7 +33,8 @@ SHARED: tuple[Coefficient, ...] = (
     _plain("expert_imbalance", 0.1, 0.01, 0.5, 0.5), _plain("per_mixture", 1e-5, 1e-7, 1e-4, 1.0),
     _plain("routing_concentration", 4.0, 0.4, 100.0, 1.0), _plain("moe_scale", 1.0, 0.5, 2.5, 0.3),
     _plain("kind.mla", 5e-6, 1e-7, 1e-4, 1.0), _plain("kind.sparse", 3e-5, 1e-7, 1.5e-4, 1.0),
-    _plain("kind.linear", 2e-5, 1e-7, 1e-4, 0.7), _plain("pipe.bf16", 0.9, 0.3, 1.0, 0.3),
+    _plain("kind.linear", 2e-5, 1e-7, 1e-4, 0.7),
+    _plain("kind.qk_norm", 4e-6, 1e-7, 3e-5, 0.7), _plain("pipe.bf16", 0.9, 0.3, 1.0, 0.3),
     _plain("pipe.fp8", 0.8, 0.2, 1.0, 0.3), _plain("pipe.fp4", 0.8, 0.2, 1.0, 0.3),
 )
 _FACTORS = ("per_layer", "per_step", "per_request", "collective_scale", "per_mixture", "moe_scale", "prefill_step")
@@ -52,14 +54,15 @@ SERVING: tuple[Coefficient, ...] = tuple(
 EVERYTHING: dict[str, Coefficient] = {c.name: c for c in (*SHARED, *ENGINE_FACTORS, *SERVING)}
 
 FITTED: tuple[str, ...] = ("routing_concentration", "collective_scale~vllm", "per_mixture~sglang", "hidden~trtllm",
-                           "prefill_step~vllm")
+                           "prefill_step~vllm", "kind.qk_norm")
 """Coefficients that step times may move: each one lowered the leave-one-group-out error when it was freed."""
 FITTED_FIRST: tuple[str, ...] = ("ingest~sglang",)
 """The same for first tokens; they move no step time."""
 
 _PIPES = {"bf16": "pipe.bf16", "fp16": "pipe.bf16", "w8a16": "pipe.bf16", "w4a16": "pipe.bf16", "fp8": "pipe.fp8",
           "fp8_block": "pipe.fp8", "int8": "pipe.fp8", "nvfp4": "pipe.fp4", "mxfp4": "pipe.fp4"}
-_KINDS = {"mla": "kind.mla", "sparse": "kind.sparse", "linear": "kind.linear", "ssm": "kind.linear"}
+_KINDS = {"mla": "kind.mla", "sparse": "kind.sparse", "linear": "kind.linear", "ssm": "kind.linear",
+          "qk_norm": "kind.qk_norm"}
 _OVERHEADS = ("per_layer", "per_step", "per_request", "floor_scale", "prefill_step", "per_prefill_token",
               "expert_imbalance", "per_mixture", "routing_concentration", "moe_scale")
 

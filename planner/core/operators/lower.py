@@ -154,6 +154,8 @@ class _Lowering:
         if cores:
             kind = cores[0].kind
             self.kind_layers[kind] = self.kind_layers.get(kind, 0.0) + times
+        if isinstance(mixer, Attention) and mixer.qk_norm_parameters:
+            self.kind_layers["qk_norm"] = self.kind_layers.get("qk_norm", 0.0) + times
         for core in cores:
             heads = core.heads if core.kind == "index" else pieces_on_rank(core.heads, tp)
             if core.cache is not None:
