@@ -36,10 +36,13 @@ def pages():
     sys.path.remove(str(ROOT / "benchmarks"))
 
 
-def report_of(plans):
+@pytest.fixture(scope="module")
+def report(plans):
     runs = records("measured_runs.csv")
+    others = records("validation_silicon.csv")
+    of_one_group = [run for run in others if run["gpu"] == "B200" and "Llama" in run["model"]]
     other = [{**run, "aic_tpot_ms": run["tpot_ms"], "aic_ttft_ms": run["ttft_ms"]} for run in runs]
-    closed = Published(name="closed-loop runs", records=[*runs, *records("validation_silicon.csv")[::7]], source="a",
+    closed = Published(name="closed-loop runs", records=[*runs, *of_one_group], source="a",
                        licence="b", other=other, other_name="another tool", deployments=True)
     served = Published(name="published runs", records=records("validation_serving.csv"), source="c", licence="d")
     published = file_report(plans, served)
@@ -50,16 +53,18 @@ def report_of(plans):
             "not_modelled": list(NOT_MODELLED)}
 
 
-def test_a_report_its_page_and_its_charts(plans, pages, tmp_path):
-    text, plots = pages
-    report = report_of(plans)
+def test_what_a_report_holds(report):
     closed = report["files"][0]
     assert closed["comparison"]["other_tpot_mape"] == pytest.approx(0, abs=1e-3)
     assert closed["metrics_ungated"]["tpot"]["n"] >= closed["metrics"]["tpot"]["n"]
-    assert closed["leave_one_group_out"]["groups"] > 3
+    assert closed["leave_one_group_out"]["groups"] >= 3
     assert [one["rows_learnt"] for one in closed["learning"]] == [1, 3, 5]
     for name in LABELS:
         assert sum(entry["n"] for entry in closed["breakdowns"][name]) == closed["metrics"]["tpot"]["n"]
+
+
+def test_a_page_and_charts_that_change_only_with_their_numbers(report, pages, tmp_path):
+    text, plots = pages
     page = text.page(report)
     assert page.startswith("# Accuracy")
     assert all(part in page for part in ("another tool", "## What is not modelled", "Licence: b", "mixture, gqa"))
