@@ -78,6 +78,7 @@ def test_a_thread_keeps_its_context(play):
         await person.say("lunch?", thread="999.9", mention=False)
         await person.say("llama-3.1-8b on an h100", mention=False)
         assert len(person.workspace.messages) == count
+        assert "What I can answer" in (await person.say(""))["text"]
         direct = await person.say("phi-4 on l40s", mention=False, direct=True)
         assert direct["channel"] == "D0ONE"
 

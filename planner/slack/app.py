@@ -101,7 +101,7 @@ class SlackApp:
                 team=body["team_id"],
                 user=event["user"],
                 channel=event["channel"],
-                text=event.get("text", ""),
+                text=_asked(event.get("text", "")),
                 thread=thread,
             )
             await self.desk.take(f"event:{body['team_id']}:{event['channel']}:{event['ts']}", question)
@@ -191,6 +191,11 @@ def _controlled(body: Mapping[str, Any], action: Mapping[str, Any]) -> Question 
         response_url=body.get("response_url"),
         form=_fields(body) if control == "form" else (),
     )
+
+
+def _asked(text: str) -> str:
+    """What a message asks; a mention alone asks for help."""
+    return text if _MENTION.sub("", text).strip() else "help"
 
 
 def _fields(body: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.services.parse import merging, settling
+from planner.services.parse import merging, relatives, settling
 from planner.services.parse.canvas import Canvas
 from planner.services.parse.cleaning import clean
 from planner.services.parse.intents import intent_of
@@ -90,7 +90,9 @@ class Grammar:
         chosen = self._chosen(canvas.text, thread.choices.get("model", ()))
         current = self.vocabulary.model(str(thread.parse.get("model", "")))
         if chosen is None and current is not None and _SIZE.search(canvas.text):
-            chosen = self._models.sibling(canvas.text, current)
+            chosen = relatives.sibling(self._models, canvas.text, current)
+        elif chosen is None and current is not None:
+            chosen = relatives.version(self._models, canvas.text, current)
         if chosen is not None:
             reading.models = [ModelMention(start=0, end=0, said=chosen.name, candidates=(chosen,))]
 

@@ -40,7 +40,7 @@ _COST = re.compile(
     r"\b(?:costs?|costing|how expensive|expensive|bill|bills|tco|break[\s-]?even|self[\s-]?host\w*|pricing"
     r"|prices?|kosten|kostet|teuer|preis\w*|co[uû]t\w*|prix|cuesta\w*|costes?|precios?|costo|costa|costano"
     r"|prezzo|kost|duur|custa|custo|pre[cç]o|cheaper|g[uü]nstiger|billiger|moins cher|m[aá]s barato|spend|pay"
-    r"|[$€] ?/ ?1?m\b|usd ?/ ?m\b|dollars? per|money|savings?|api)\b|[$€£] ?(?:/|per) ?(?:1 ?)?m|\$/m"
+    r"|[$€] ?/ ?1?m\b|usd ?/ ?m\b|dollars? per|per dollar|per \$|money|savings?|api)\b|[$€£] ?(?:/|per) ?(?:1 ?)?m|\$/m"
 )
 _HARDWARE = (
     r"(?:§sku|gpus?|cards?|nodes?|boxe?s?|servers?|accelerators?|machines?|chips?|replicas?|karten?"

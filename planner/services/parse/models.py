@@ -273,18 +273,6 @@ class ModelIndex:
         probe = Atom(text=size, kind="size", start=0, end=len(size))
         return tuple(twins([m.entry for m in self.narrow(self.models, probe)]))
 
-    def sibling(self, text: str, of: ModelEntry) -> ModelEntry | None:
-        """The relative of a model that a bare size or variant names ("and the 14b?")."""
-        base = take_apart(of)
-        atoms = [a for a in self.atoms(text) if a.kind in {"size", "active"} or a.text in self.known | {"moe", "dense"}]
-        family = [m for m in self.models if m.first == base.first and m.versions == base.versions]
-        for pool in (family, [m for m in self.models if m.first == base.first]):
-            fitting = [m for m in pool if atoms and all(self.matches(m, a) for a in atoms)]
-            unique = twins([m.entry for m in best(fitting, atoms)])
-            if len(unique) == 1:
-                return unique[0]
-        return None
-
 
 def _tight(span: list[Atom]) -> bool:
     """Whether a last single letter really belongs to the name (command a, but not "llama a")."""

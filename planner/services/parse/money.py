@@ -68,11 +68,14 @@ _UNIT_OF_PRICE = re.compile(
     r"(?:/|per|a|for|of|pro|je|par|por|the|de|del|el|le|der|di|al|un|una|une|eine|einer)?\s?(?:un |the |el |le "
     r"|a |eine |une )?(?:1\s?)?(?:mtoks?|m(?!\w)|mm(?!\w)|mio|million(?:en|s)?|mill[oó]n|milione|milh[aã]o"
     r"|miljoen|1000000|1k\b|thousand|1000)(?:\s?(?:de |di |d')?(?:output |input |generated |total )?(?:tokens?"
-    r"|toks?|jetons?|tok))?"
+    r"|toks?|jetons?|tok))?(?!\s?(?:requests?|reqs?|docs?|documents?|queries|calls|users|messages|prompts|chats))"
 )
 _PER_MILLION = re.compile(
     r"(?:/|(?<!\w)(?:per|pro|par|por|al|je|a)(?!\w))\s?(?:1\s?)?(?:mtoks?|m(?!\w)|million(?:en|s)?|mill[oó]n"
     r"|milione|milh[aã]o)(?:\s?(?:tokens?|toks?|tok))?(?!\w)"
+)
+_MONEY_WORDS = re.compile(
+    r"\b(?:costs?|price[sd]?|dollars?|usd|euros?|kosten|kostet|prix|co[uû]te?|cuesta|precio|costa)\b|[$€£]"
 )
 _BUDGET = re.compile(
     r"(?<!\w)(?:budget|capex|funding|funds|b[uú]dget|presupuesto|or[cç]amento|spend(?:ing)?(?: limit)?|up to"
@@ -110,7 +113,7 @@ def read_money(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> tup
     _power(canvas, parse)
     _read_api(canvas, parse, warn)
     prices = _read_hourly(canvas, warn)
-    prices += _read_companions(canvas, warn, have=bool(prices))
+    prices += _read_companions(canvas, warn, have=bool(prices) or bool(_MONEY_WORDS.search(canvas.text)))
     _read_budget(canvas, parse, warn)
     asked = [m for pattern in (_UNIT_OF_PRICE, _PER_MILLION) for m in canvas.take(pattern)]
     return prices, bool(asked)

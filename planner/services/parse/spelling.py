@@ -58,7 +58,13 @@ class Speller:
         return near[0] if len(near) == 1 else word
 
     def _mend(self, word: str) -> str:
-        if word in self._names or word in self._trade or word in _EVERYDAY or word.rstrip("s") in self._trade:
+        if (
+            word in self._names
+            or word in self._trade
+            or word in _EVERYDAY
+            or word.endswith("ly")
+            or word.rstrip("s") in self._trade
+        ):
             return word
         found = self._memory.get(word)
         if found is None:
