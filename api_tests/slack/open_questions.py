@@ -9,6 +9,7 @@ from typing import Any
 from planner.bootstrap import Planner
 from planner.config import settings
 from planner.services.parse import Parsed
+from planner.services.questions.requests import options_of
 from planner.slack.blocks import form
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,17 +44,20 @@ def asked(parsed: Parsed, planner: Planner) -> set[str]:
 
 
 def outcome(planner: Planner, parsed: Parsed) -> str:
-    """What the app says first."""
+    """What the app does with it."""
     if parsed.intent == "unknown":
         return "Out of scope, in one line."
     if parsed.ask:
         return "Asks for " + " and ".join({"skus": "the GPU", "model": "the model"}[k] for k in parsed.ask) + "."
-    return planner.answering.reply(parsed).verdict
+    if parsed.intent == "size":
+        return "Answered: GPUs ranked for the load."
+    options = options_of(parsed.parse, planner.grammar.vocabulary, intent=parsed.intent)
+    return f"Answered: {len(options)} plans compared." if len(options) > 1 else "Answered: one plan."
 
 
 def table(planner: Planner) -> str:
     """The rows, one a question."""
-    lines = ["| | Read as | What the app says first | Review |", "|---|---|---|---|"]
+    lines = ["| | Read as | What the app does | Review |", "|---|---|---|---|"]
     for question in questions():
         parsed = planner.grammar.read(question["text"])
         said = ", ".join(f"{k} {json.dumps(v, ensure_ascii=False)}" for k, v in parsed.parse.items())

@@ -64,7 +64,6 @@ def test_all_are_here_and_none_is_in_the_package():
     assert [q["id"] for q in QUESTIONS.values() if q["text"] in package] == []
 
 
-@pytest.mark.slow
 def test_the_table_of_the_documentation_is_current(planner):
     """Made anew with: python -m api_tests.slack.open_questions."""
     assert Path(PAGE).read_text(encoding="utf-8") == page(planner)
