@@ -101,6 +101,27 @@ def _recorder(measure: Measure) -> Recorder:
     return Recorder(first, first + measure.requests)
 
 
+def work(system: System, prompt_tokens: float, requests: float) -> float:
+    """Steps that a run takes at least one look at, to refuse what would never end.
+
+    Parameters
+    ----------
+    system : System
+        Replicas and their ranks.
+    prompt_tokens : float
+        Mean prompt [token].
+    requests : float
+        Requests of the run [1].
+
+    Returns
+    -------
+    float
+        A few per request, one for every chunk of a prompt, each over all ranks; a step takes some microseconds [1].
+    """
+    ranks = float(system.limits.data_parallel) * float(system.limits.pipeline_parallel)
+    return requests * (3.0 + prompt_tokens / float(system.limits.token_budget)) * max(ranks / 4.0, 1.0)
+
+
 def _drive(pool: Pool, jobs: Iterator[Job], recorder: Recorder, measure: Measure) -> SimulationResult:
     run = run_by_load if pool.router.lazy and len(pool.replicas) > 1 else run_in_turn
     run(pool, jobs, recorder, measure.progress)
@@ -202,9 +223,12 @@ def simulate_closed(system: System, mix: Mix, concurrency: int, measure: Measure
     Returns
     -------
     SimulationResult
-        The users' first answers are begun at random points, so that they do not march in step.
+        The users' first answers are begun at random points, so that they do not march in step; at least one answer
+        of every user is warm-up.
     """
-    recorder = _recorder(measure)
+    first = max(int(measure.requests * measure.warmup), concurrency)
+    _recorder(measure)
+    recorder = Recorder(first, first + measure.requests)
     rng = np.random.default_rng(np.random.SeedSequence((measure.seed, 1)))
     return _closed(system, mix, (concurrency, rng, None), recorder, measure)
 
@@ -250,6 +274,8 @@ def _closed(system: System, mix: Mix, users: tuple[int, np.random.Generator | No
             pool.send(job)
 
         def again(_: Job, time: float) -> None:
+            if not factory.count % 1024:
+                measure.progress(recorder.measured)
             if prompts is None or factory.count < prompts:
                 pool.send(factory.at(time))
 

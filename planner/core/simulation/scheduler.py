@@ -75,9 +75,7 @@ class Rank:
 
     def _base(self, tokens: int) -> float:
         base = self.base
-        if tokens < len(base):
-            return base[tokens]
-        return base[-1] + (base[-1] - base[-2]) * (tokens - len(base) + 1)
+        return base[tokens] if tokens < len(base) else self.settings.beyond.base_on_grid(tokens)[0]
 
     def _batch_time(self) -> float:
         s = self.settings
@@ -102,7 +100,7 @@ class Rank:
         if not s.reserve and batch * (limit // s.block_steps + 1) > self.free:
             limit = min(limit, self._steps_until_full())
         self.limit = limit
-        return self.base[int(s.query * batch)] + self._batch_time()
+        return self._base(int(s.query * batch)) + self._batch_time()
 
     def _steps_until_full(self) -> int:
         cycle, phase = self.settings.block_steps, self.phase

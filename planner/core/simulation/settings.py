@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.core.errors import InvalidQuantity
-from planner.core.execution.step_table import StepTable
+from planner.core.execution.step_table import PlainStepTable, StepTable
 from planner.core.serving.policy import Admission, Chunking, PrefillOrder, SchedulerPolicy, ServingLimits
+
+LISTED = 2**17
+"""Step times listed by token count; longer steps are rare and interpolated one by one [token]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +20,9 @@ class RankSettings:
     """One attention group: numbers and lists only, because the simulator's loop indexes no array."""
 
     base: list[float]
-    """Time of a step of n tokens with empty contexts, n = 0, 1, 2 … [s]."""
+    """Time of a step of n tokens with empty contexts, n = 0, 1, 2 … up to `LISTED` [s]."""
+    beyond: PlainStepTable
+    """The same for more tokens."""
     slope_full: float
     """Per context token of full attention [s/token]."""
     windows: tuple[tuple[float, float], ...]
@@ -103,12 +108,12 @@ def rank_settings(table: StepTable, policy: SchedulerPolicy, limits: ServingLimi
         raise InvalidQuantity(f"A replica needs room for one cache block and one token a step, got {blocks} blocks "
                               f"and {budget} tokens.", pointer="kv_capacity_tokens")
     longest = budget if policy.chunking is Chunking.CHUNKED else max(budget, int(table.nodes[-1]))
-    tokens = np.arange(int(query * seqs) + longest + 2, dtype=np.float64)
+    tokens = np.arange(min(int(query * seqs) + longest + 2, LISTED), dtype=np.float64)
     base, _ = table.base_on_grid(tokens)
     spans = list(zip(table.windows.tolist(), table.per_context_token.reshape(table.windows.size).tolist(),
                      strict=True))
     return RankSettings(
-        base=base.tolist(), slope_full=sum(slope for span, slope in spans if math.isinf(span)),
+        base=base.tolist(), beyond=table.plain(), slope_full=sum(slope for span, slope in spans if math.isinf(span)),
         windows=tuple((span, slope) for span, slope in spans if not math.isinf(span)),
         per_pair=float(table.per_pair), per_request=float(table.per_request),
         prefill_extra=float(table.prefill_extra), draft_time=float(limits.draft_time_s), gain=gain, query=query,

@@ -21,6 +21,7 @@ from planner.core.simulation.run import (
     simulate_closed,
     simulate_open,
     simulate_trace,
+    work,
 )
 from planner.core.simulation.trace import read_trace
 from planner.services.plan.answer import PlanService, check_workload, request_tokens
@@ -32,6 +33,8 @@ from planner.services.worker import Handler, Outcome, Report
 
 MOST_REQUESTS = 5_000_000
 """Requests of one simulation at most [1]."""
+MOST_WORK = 5e7
+"""Steps of one simulation at most: minutes [1]."""
 
 
 class SimulationService:
@@ -58,6 +61,10 @@ class SimulationService:
             requests=question.requests, warmup=question.warmup, seed=question.seed,
             ttft_target=plan.objective.ttft_s, tpot_target=plan.objective.tpot_s, percentile=question.percentile,
             progress=lambda done: report(min(done / max(question.requests, 1), 1.0)))
+        asked = question.requests + (plan.workload.concurrency or 0.0)
+        if work(system, plan.workload.input_tokens, asked) > MOST_WORK:
+            raise InvalidQuantity("This simulation would take too long: too many requests, or prompts of too many "
+                                  "chunks.", pointer="/requests", hint="Ask for fewer requests or a larger chunk.")
         result = _play(question, system, measure)
         steady = solve(configuration, deployment, plan.workload, fit)
         answer = shown(result)

@@ -10,7 +10,7 @@ from planner.core.serving.objective import Objective, largest, replicas_for
 from planner.core.simulation.arrivals import Mix
 from planner.core.simulation.laws import law_of
 from planner.core.simulation.results import SimulationResult
-from planner.core.simulation.run import Measure, System, simulate_open
+from planner.core.simulation.run import Measure, System, simulate_open, work
 from planner.core.workload import Workload
 from planner.services.plan.load import mean_context
 from planner.services.sizing.candidates import Candidate
@@ -18,6 +18,8 @@ from planner.services.sizing.candidates import Candidate
 SCREENED, VERIFIED = 3_000, 20_000
 """Requests of a run while searching, and of one that is believed [1]."""
 SEARCH_STEPS = 5
+MOST_WORK = 2e6
+"""Steps of a believed run at most; beyond, a candidate stays a closed form [1]."""
 SHRINK = 0.96
 """Factor on a rate that the long run refutes [1]."""
 ATTEMPTS = 12
@@ -50,6 +52,11 @@ class Bench:
                         prefix_hit=workload.prefix_cache_hit)
         self._objective = objective
         self._arrival_cv = workload.arrival_cv
+        self._mean_prompt = workload.input_tokens * (1.0 - workload.prefix_cache_hit)
+
+    def affordable(self) -> bool:
+        """Whether a believed run ends within seconds."""
+        return work(self._system, self._mean_prompt, VERIFIED) <= MOST_WORK
 
     def run(self, rate: float, requests: int) -> SimulationResult:
         """One replica at a rate; every rate meets the same requests."""
@@ -66,6 +73,8 @@ class Bench:
 def verify(candidate: Candidate, workload: Workload, objective: Objective, demand: float, guess: float) -> Verdict:
     """The fewest replicas that simulation lets carry a demand, searched around a closed-form rate."""
     bench = Bench(candidate, workload, objective)
+    if not bench.affordable():
+        return Verdict(replicas=replicas_for(demand, guess), rate=guess, at_demand=None, one_fewer_fails=None)
     low = next((guess * share for share in (0.8, 0.5, 0.25, 0.05)
                 if bench.passes(bench.run(guess * share, SCREENED))), 0.0)
     if not low:
