@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(help="CSV files: kernel latencies, or measured runs for the overheads.")],
+    files: Annotated[list[Path], typer.Argument(help="CSV files: kernel latencies, or measured runs (overheads).")],
     out: Annotated[Path | None, typer.Option(help="Write profile files under this folder.")] = None,
     dated: Annotated[str, typer.Option(help="Date of the measurements for the profiles, ISO 8601.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the curves as JSON in SI units.")] = False,
