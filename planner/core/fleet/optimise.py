@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from planner.core.errors import InvalidQuantity
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.decomposition import decompose
 from planner.core.fleet.plan import Plan
@@ -17,6 +18,9 @@ from planner.core.fleet.ways import ways
 OPTIMAL, INFEASIBLE, LIMIT = "optimal", "infeasible", "time_limit"
 WHOLE_AT_MOST = 300
 """Variables up to which the whole programme is solved in one go (measured: seconds above, milliseconds below)."""
+
+LARGEST = 60_000
+"""Variables of the largest programme that is built at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,7 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     Huangfu and Hall, Parallelizing the dual revised simplex method, Math. Prog. Comp. 10, 2018 (HiGHS),
     doi:10.1007/s12532-017-0130-5.
     """
+    _check_size(scenario)
     asked = program(scenario)
     warm_up()
     began = time.monotonic()
@@ -76,6 +81,15 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     if found.status == OPTIMAL or left <= 0:
         return found
     return _whole(asked, found, gap=gap, time_limit_s=left)
+
+
+def _check_size(scenario: Scenario) -> None:
+    """Refuse what could not be built in the time a caller waits."""
+    moments = scenario.moments.period.size
+    size = moments * (len(scenario.candidates) + len(scenario.offers) + len(scenario.apis))
+    if size > LARGEST:
+        raise InvalidQuantity(f"The fleet has about {size:,} variables, more than {LARGEST:,}.", pointer="/scenario",
+                              hint="Use longer periods, fewer blocks or fewer candidates.")
 
 
 def _whole(asked: Program, before: Solution, *, gap: float, time_limit_s: float) -> Solution:

@@ -39,8 +39,8 @@ class Bar:
 
     @property
     def swing(self) -> float:
-        """Range of the measure."""
-        return abs(self.at_high - self.at_low)
+        """Range of the measure; infinite when an end cannot be served."""
+        return 0.0 if self.at_high == self.at_low else abs(self.at_high - self.at_low)
 
 
 def tornado(scenario: Scenario, assumptions: Sequence[Assumption], measure: Measure) -> tuple[Bar, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ from planner.core.quantities.arrays import Array, require_non_negative
 
 Z90 = 1.6448536269514722
 """[1] 95th percentile of the standard normal: half the width of a 90 % interval in standard deviations."""
+
+MOST_CELLS = 10_000_000
+"""[1] Draws times slices times workloads: 80 MB an array."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +113,8 @@ def monte_carlo(plan: Plan, sized: Sized, doubt: Doubt, *, draws: int, seed: int
     """
     require_non_negative("demand_cv", doubt.demand_cv)
     require_non_negative("growth_sd", doubt.growth_sd)
-    if not 1 <= draws <= 100_000:
-        raise InvalidQuantity(f"draws must be 1 to 100000, got {draws}.", pointer="/uncertainty/draws")
     scenario, rng = plan.scenario, np.random.default_rng(seed)
+    _check_size(scenario, draws)
     need = _needs(scenario, sized, _loads(scenario, doubt, draws, rng), rng)
     period = scenario.moments.period
     there = plan.pool_units(sized.pool).astype(np.int64)
@@ -124,6 +127,72 @@ def monte_carlo(plan: Plan, sized: Sized, doubt: Doubt, *, draws: int, seed: int
     short = np.array([(need[:, period == t] > there[period == t]).any(axis=1).mean()
                       for t in range(scenario.calendar.periods)])
     return Draws(gpus=(units.max(axis=1) * sized.pool.unit_gpus).astype(np.float64), npv=npv, short=short)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stress:
+    """How a fixed fleet stands draws of demand and performance."""
+
+    short: Array
+    """(period,) probability that some workload's peak is not carried [1]."""
+    scale: Array
+    """(draw,) factor by which the fleet would have to grow, or could shrink, to carry just that draw [1]."""
+
+
+def stress(plan: Plan, doubt: Doubt, *, draws: int, seed: int) -> Stress:
+    """A fleet of any mix against draws of demand and performance; nothing is bought or rented beyond it.
+
+    Parameters
+    ----------
+    plan : Plan
+        The fleet; APIs carry what they were given whatever happens.
+    doubt : Doubt
+        Spread of demand.
+    draws : int
+        How many.
+    seed : int
+        Of numpy's PCG64.
+
+    Returns
+    -------
+    Stress
+        Probability of a shortfall and the scale each draw asks for.
+
+    Notes
+    -----
+    Performance is one lognormal draw per SKU, shared by its layouts. The scale is an estimate: fleets come in units.
+    """
+    scenario, rng = plan.scenario, np.random.default_rng(seed)
+    _check_size(scenario, draws)
+    loads = _loads(scenario, doubt, draws, rng)
+    shocks = {sku: rng.standard_normal((draws, 1)) for sku in sorted({c.sku for c in scenario.candidates})}
+    worst = np.zeros(loads.shape[1:])
+    for w, workload in enumerate(scenario.workloads):
+        have = _drawn_capacity(plan, workload.id, shocks, np.zeros(loads.shape[1:]))
+        mine = [plan.api_share[a.id] for a in scenario.apis if a.workload == workload.id and a.id in plan.api_share]
+        away = sum(mine, start=np.zeros(loads.shape[2]))
+        need = loads[w] * (1.0 - away)
+        worst = np.maximum(worst, np.divide(need, have, out=np.zeros_like(need), where=have > 0))
+    period = scenario.moments.period
+    short = np.array([(worst[:, period == t] > 1.0).any(axis=1).mean() for t in range(scenario.calendar.periods)])
+    return Stress(short=short, scale=worst.max(axis=1))
+
+
+def _drawn_capacity(plan: Plan, workload: str, shocks: Mapping[str, Array], total: Array) -> Array:
+    """(draw, slice) load the workload's replicas carry in each draw, added to a total of zeros."""
+    scenario, by_id = plan.scenario, {c.id: c for c in plan.scenario.candidates}
+    for (name, index), count in plan.replicas.items():
+        candidate = by_id[name]
+        if candidate.workload == workload:
+            sigma = spread(candidate.capacity_low, candidate.capacity, candidate.capacity_high)
+            total += np.exp(sigma * shocks[candidate.sku]) * (scenario.pools[index].capacity(candidate) * count)
+    return total
+
+
+def _check_size(scenario: Scenario, draws: int) -> None:
+    if not 1 <= draws <= MOST_CELLS // (scenario.moments.period.size * len(scenario.workloads)):
+        raise InvalidQuantity(f"draws must be at least 1 and fit {MOST_CELLS:,} numbers over all slices, got {draws}.",
+                              pointer="/uncertainty/draws")
 
 
 def _loads(scenario: Scenario, doubt: Doubt, draws: int, rng: np.random.Generator) -> Array:

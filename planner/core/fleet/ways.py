@@ -21,6 +21,9 @@ from planner.core.fleet.scenario import Pool, Scenario
 from planner.core.fleet.sizing import ROUNDING
 from planner.core.quantities.arrays import Array
 
+TOPPED_BY = 3
+"""[1] Rentals tried above a base: the cheapest of a pool, which all serve alike."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
@@ -121,10 +124,11 @@ def ways(scenario: Scenario, only: Iterable[str] | None = None) -> tuple[Way, ..
 def _combinations(pool: Pool) -> list[tuple[Offer, ...]]:
     """Offers used together: what is owned first, then one commitment, one rental, or a base of one under the other."""
     owned = tuple(o for o in pool.offers if o.kind == "owned")
-    rentals = [o for o in pool.offers if not isinstance(o, Commitment) and o.kind != "owned"]
+    rentals = sorted((o for o in pool.offers if not isinstance(o, Commitment) and o.kind != "owned"),
+                     key=lambda o: (o.running_total, o.id))
     commitments = [o for o in pool.offers if isinstance(o, Commitment)]
     found: list[tuple[Offer, ...]] = [(*owned, o) for o in (*rentals, *commitments)]
-    found += [(*owned, c, r) for c in commitments for r in rentals]
+    found += [(*owned, c, r) for c in commitments for r in rentals[:TOPPED_BY]]
     return found + ([owned] if owned else [])
 
 

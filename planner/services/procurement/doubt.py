@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.core.fleet.uncertainty import Doubt, monte_carlo
+import numpy as np
+
+from planner.core.fleet.plan import Plan
+from planner.core.fleet.uncertainty import Doubt, monte_carlo, stress
 from planner.core.fleet.ways import Way, size_pool
-from planner.services.procurement.money import to_cent
+from planner.services.procurement.money import to_cent, unit_price
 from planner.services.procurement.reading import Read
 
 Answer = dict[str, Any]
+
+
+def stressed(read: Read, plan: Plan) -> Answer | None:
+    """How the optimiser's fleet stands the same doubt; None where everything goes to an API."""
+    asked = read.document["uncertainty"]
+    if not plan.replicas:
+        return None
+    found = stress(plan, Doubt(demand_cv=asked["demand_cv"], growth_sd=asked["growth_sd"]), draws=asked["draws"],
+                   seed=asked["seed"])
+    peak = float(plan.gpus().max())
+    p50, p90 = (float(np.quantile(found.scale, share)) for share in (0.5, 0.9))
+    return {
+        "draws": asked["draws"], "seed": asked["seed"], "demand_cv": asked["demand_cv"],
+        "growth_sd_per_month": asked["growth_sd"],
+        "performance": "lognormal over the 90 % interval of the performance model, one draw per SKU",
+        "scale_p50": unit_price(p50), "scale_p90": unit_price(p90), "gpus_p50": round(peak * p50),
+        "gpus_p90": round(peak * p90),
+        "shortfall_probability_by_period": [round(float(p), 4) for p in found.short],
+    }
 
 
 def section(read: Read, way: Way) -> Answer | None:

@@ -9,6 +9,7 @@ from typing import Any
 from planner.core.fleet.optimise import INFEASIBLE, Solution, optimise
 from planner.core.fleet.ways import Way, ways
 from planner.services.catalog import CatalogService
+from planner.services.procurement import doubt
 from planner.services.procurement.describe import describe, money_section
 from planner.services.procurement.money import to_cent, unit_price
 from planner.services.procurement.reading import Read, ScenarioReader
@@ -39,6 +40,7 @@ class FleetService:
             "gap": None if found.gap is None else round(found.gap, 6), "asked_gap": gap,
             "conflict": list(found.conflict),
             "plan": None if plan is None else describe(plan, read), "explanation": _explained(found),
+            "uncertainty": None if plan is None else doubt.stressed(read, plan),
             "plain_ways": [_lost(way, found) for way in ways(read.scenario)],
             "missing": [{"fact": f"price of {sku}", "why": "no price is catalogued or given"} for sku in read.unpriced],
             **evidence(read),

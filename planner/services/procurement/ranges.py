@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from planner.core.errors import InvalidQuantity
 from planner.core.fleet import changes
 from planner.core.fleet.offers import Commitment, Offer, Purchase
 from planner.core.fleet.plan import Plan
@@ -43,6 +44,16 @@ def assumptions(read: Read, plans: list[Plan]) -> list[Assumption]:
         found.append(Assumption(name="API token prices", unit="×", base=1.0, low=low, high=high,
                                 change=changes.scale_api, source=PLANNING))
     return found
+
+
+def check_ranges(given: Mapping[str, Any]) -> None:
+    """Refuse ranges of assumptions there are none of, or the wrong way round."""
+    for name, (low, high) in given.items():
+        if name not in SPANS:
+            raise InvalidQuantity(f"There is no assumption {name!r}.", hint="Known: " + ", ".join(SPANS),
+                                  pointer=f"/ranges/{name}")
+        if low > high:
+            raise InvalidQuantity(f"The range of {name} runs from {low:g} down to {high:g}.", pointer=f"/ranges/{name}")
 
 
 def _span(read: Read, name: str) -> tuple[float, float]:

@@ -20,6 +20,8 @@ from planner.services.procurement.demand import Load, load_of, unit_of
 from planner.services.procurement.replicas import RATE, Rejected, Replica, ReplicaQuestion, ReplicaService
 
 Fields = Mapping[str, Any]
+MOST_PAIRS = 160
+"""[1] Workloads times SKUs of one question: each takes up to a third of a second the first time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,6 +72,10 @@ class ScenarioReader:
             prices.add_catalogued(skus, self._catalog, workspace)
         priced = {o.sku for o in prices.book.offers}
         found = _Found()
+        if len(skus) * len(document["workloads"]) > MOST_PAIRS:
+            raise InvalidQuantity(f"{len(document['workloads'])} workloads on {len(skus)} SKUs are more than "
+                                  f"{MOST_PAIRS} pairs.", hint="Name the SKUs worth asking about under candidates.skus.",
+                                  pointer="/candidates/skus")
         for workload in document["workloads"]:
             self._workload(document, workload, [s for s in skus if s in priced or fixed], found, chip_of, workspace)
         scenario = Scenario(

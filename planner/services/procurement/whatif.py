@@ -18,6 +18,7 @@ from planner.services.procurement.describe import describe, money_section
 from planner.services.procurement.fixed import judged_fleets
 from planner.services.procurement.gaps import missing_facts, size_range
 from planner.services.procurement.money import to_cent, unit_price
+from planner.services.procurement.ranges import check_ranges
 from planner.services.procurement.reading import Read, ScenarioReader
 from planner.services.procurement.replicas import ReplicaService
 
@@ -41,6 +42,7 @@ class ProcurementService:
     def answer(self, document: Fields, *, against: Fields | None = None, sensitive: bool = True,
                uncertain: bool = True, workspace: str = "default") -> Answer:
         """Return the answer to a complete scenario document."""
+        check_ranges(document["ranges"])
         lacking = missing_facts(document)
         if any(fact["fact"] in {"model", "input_tokens", "output_tokens"} for fact in lacking):
             found_range = size_range(self.reader, document, self.today(), workspace)

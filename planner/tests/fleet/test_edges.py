@@ -25,6 +25,7 @@ from planner.core.fleet.power import Site
 from planner.core.fleet.program import frame, program
 from planner.core.fleet.sizing import request_seconds
 from planner.core.fleet.solver import duals
+from planner.core.fleet.uncertainty import Doubt, stress
 from planner.core.fleet.ways import ways
 from planner.tests.fleet import build
 
@@ -189,3 +190,47 @@ def test_api_prices_scale():
 def test_one_token_takes_no_gaps():
     assert request_seconds(0.5, 0.02, 1.0) == 0.5
     assert request_seconds(0.5, 0.02, 101.0) == pytest.approx(2.5)
+
+
+def test_workloads_tied_to_a_site_stay_there():
+    scenario = build.scenario(
+        workloads=(build.workload("eu", sites=("own",)), build.workload("any")),
+        sites=(Site(id="cloud"), Site(id="own")),
+        candidates=(build.candidate("e", workload="eu"), build.candidate("a", workload="any")),
+        offers=(build.rental(), build.rental("own rent", site="own", usd_per_gpu_hour=5.0)))
+    plan = optimise(scenario, gap=0.0).plan
+    # Two nodes' worth each; only what must is run at the dear site.
+    assert plan.running["own rent"].tolist() == [2] * 4
+    assert plan.running["h100 on demand"].tolist() == [2] * 4
+    assert shortfalls(plan) == ()
+
+
+def test_a_fleet_under_stress():
+    scenario = build.scenario(workloads=(build.workload(peak=10.0),),
+                              candidates=(build.candidate(capacity_low=2.4, capacity_high=3.75),))
+    plan = optimise(scenario, gap=0.0).plan
+    calm = stress(plan, Doubt(), draws=1, seed=1)
+    assert calm.short.shape == (4,)
+    tested = stress(plan, Doubt(demand_cv=0.2), draws=2000, seed=3)
+    # Four replicas carry 12: the median draw needs 10/12 of the fleet.
+    assert np.median(tested.scale) == pytest.approx(10 / 12, rel=0.03)
+    assert 0.1 < tested.short[0] < 0.4
+    assert (stress(plan, Doubt(demand_cv=0.2), draws=2000, seed=3).scale == tested.scale).all()
+    hosted = Plan(scenario=build.scenario(apis=(ApiOffer(
+        id="api", workload="chat", usd_per_input_token=1.0, usd_per_output_token=1.0),)), api_share={"api": np.ones(4)})
+    assert stress(hosted, Doubt(demand_cv=0.5), draws=10, seed=1).short.max() == 0.0
+    with pytest.raises(InvalidQuantity, match="draws"):
+        stress(plan, Doubt(), draws=10_000_000, seed=1)
+
+
+def test_stress_of_two_workloads_takes_the_worse():
+    scenario = build.scenario(workloads=(build.workload("a", peak=9.0), build.workload("b", peak=1.5)), candidates=(
+        build.candidate("x", workload="a"), build.candidate("y", workload="b")))
+    plan = next(w for w in ways(scenario) if w.kind == "rent").plan
+    assert stress(plan, Doubt(), draws=3, seed=1).scale == pytest.approx([1.0] * 3)
+
+
+def test_fleets_too_large_to_build_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "LARGEST", 10)
+    with pytest.raises(InvalidQuantity, match="variables"):
+        optimise(build.scenario())
