@@ -154,15 +154,21 @@ def _published(comparable: dict[str, Any], everything: dict[str, Any]) -> str:
 
 
 def _learning(file: dict[str, Any]) -> str:
-    rows = [[str(one["rows_learnt"]), str(one["n"]), percent(one["mape_before"]), percent(one["mape"]),
-             percent(one["median_ape_before"]), percent(one["median_ape"]), percent(one["coverage_90"])]
-            for one in file["learning"]]
-    said = _say(
-        "Rows of each closed-loop group chosen at random (20 draws) correct the TPOT of the rest, as `planner validate",
-        "--learn` does for your rows. `POST /v1/calibrations/from-rows` keeps such a correction as a calibration that",
-        "plans can name; it stores the deployment's level, not how the correction changes with the load.")
     names = ["Rows learnt", "Scored", "Mean before", "Mean after", "Median before", "Median after", "Inside"]
-    return "\n\n".join(["## After a few own measurements", said, _table(names, rows)])
+    first = _say(
+        "Rows of each closed-loop group (model, accelerator, engine) chosen at random, in 20 draws, correct the TPOT",
+        "of the rest, as `planner validate --learn` does; the correction follows load, lengths and layout.")
+    second = _say(
+        "`POST /v1/calibrations/from-rows` keeps the level of one deployment (its layout and formats included) as a",
+        "calibration that plans can name. Learnt and scored within deployments:")
+    return "\n\n".join(["## After a few own measurements", first, _table(names, _learnt(file["learning"])), second,
+                        _table(names, _learnt(file["stored_corrections"]))])
+
+
+def _learnt(entries: list[dict[str, Any]]) -> list[list[str]]:
+    return [[str(one["rows_learnt"]), f"{one['n']:,}", percent(one["mape_before"]), percent(one["mape"]),
+             percent(one["median_ape_before"]), percent(one["median_ape"]), percent(one["coverage_90"])]
+            for one in entries if one["n"]]
 
 
 def _dropped(files: list[dict[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -63,13 +64,11 @@ class OwnRowsService:
         profile = configuration.resolved.profile
         if profile is None:
             raise InvalidQuantity("Bounds learn nothing from runs.", pointer="/rows")
-        kind = "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
-        prior = profile.spread[kind]
-        prior = prior if known_pair(profile) else replace(prior, between=prior.between_unseen)
+        kind, prior = _prior(configuration, profile)
         residual = _residuals(found, places)
-        factor, spread = _level(found, places, residual, prior)
+        factor, spread = level(found, places, residual, prior)
         document = _document(found, places, configuration, profile, kind, factor, spread)
-        half = student_quantile(Z90, spread.degrees) * float(np.hypot(spread.within, spread.between))
+        half = _half(spread)
         return Learnt(document=document, factor=factor, factor_interval=(float(np.exp(-half)), float(np.exp(half))),
                       rows=_shown(found, places, residual, factor),
                       warnings=_warnings(residual, profile, prior))
@@ -100,14 +99,20 @@ def _residuals(found: Validation, places: Array) -> Array:
     return residual
 
 
-def _level(found: Validation, places: Array, residual: Array, prior: Spread) -> tuple[float, Spread]:
+def _prior(configuration: Configuration, profile: EfficiencyProfile) -> tuple[str, Spread]:
+    """The spread that own rows narrow, and its name."""
+    kind = "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
+    prior = profile.spread[kind]
+    return kind, prior if known_pair(profile) else replace(prior, between=prior.between_unseen)
+
+
+def level(found: Validation, places: Array, residual: Array, prior: Spread) -> tuple[float, Spread]:
     """The deployment's level, shrunk towards the profile's, and the spread it leaves at any load."""
     own = features([found.rows[int(place)] for place in places])
     far = own.mean(axis=0, keepdims=True) + np.array([[_FAR, 0.0, 0.0, 0.0, 0.0]])
-    level = local_correction(own, residual, far, prior)
-    left = max(float(level.deviation[0])**2 - prior.within**2, 0.0)
-    between = float(np.sqrt(left))
-    return float(np.exp(level.mean[0])), replace(prior, between=between, between_unseen=between, bias=0.0)
+    left = local_correction(own, residual, far, prior)
+    between = float(np.sqrt(max(float(left.deviation[0])**2 - prior.within**2, 0.0)))
+    return float(np.exp(left.mean[0])), replace(prior, between=between, between_unseen=between, bias=0.0)
 
 
 def _document(found: Validation, places: Array, configuration: Configuration, profile: EfficiencyProfile, kind: str,
@@ -149,3 +154,36 @@ def _warnings(residual: Array, profile: EfficiencyProfile, prior: Spread) -> tup
     if not outside:
         return ()
     return (f"{outside} row(s) are outside the profile's 90 % interval; check their GPU count, formats and units.",)
+
+
+def level_report(found: Validation, count: int, *, seeds: int = 20) -> dict[str, Any]:
+    """Errors on the rest of each deployment after a stored correction from ``count`` of its rows, random choices."""
+    deployments: dict[object, list[int]] = defaultdict(list)
+    residual = np.log(found.measured("tpot") / found.column("tpot"))
+    for place in np.flatnonzero(np.isfinite(residual) & found.kept.astype(bool)):
+        deployments[found.prepared.configurations[int(place)].key].append(int(place))
+    before, after, inside = [], [], []
+    for seed in range(seeds):
+        random = np.random.default_rng(seed)
+        for members in (np.array(m) for m in deployments.values() if len(m) > count):
+            own = random.choice(members, count, replace=False)
+            rest = residual[np.setdiff1d(members, own)]
+            configuration = found.prepared.configurations[int(own[0])]
+            if configuration.resolved.profile is None:
+                continue
+            factor, spread = level(found, own, residual[own], _prior(configuration, configuration.resolved.profile)[1])
+            before.append(np.abs(np.exp(-rest) - 1))
+            after.append(np.abs(factor * np.exp(-rest) - 1))
+            inside.append(np.abs(rest - np.log(factor)) <= _half(spread))
+    if not after:
+        return {"rows_learnt": count, "n": 0}
+    old, new = np.concatenate(before), np.concatenate(after)
+    return {"rows_learnt": count, "seeds": seeds, "n": int(new.size), "mape": float(new.mean()),
+            "median_ape": float(np.median(new)), "p90_ape": float(np.quantile(new, 0.9)),
+            "coverage_90": float(np.concatenate(inside).mean()), "mape_before": float(old.mean()),
+            "median_ape_before": float(np.median(old))}
+
+
+def _half(spread: Spread) -> float:
+    """Half-width of the 90 % interval in ln."""
+    return student_quantile(Z90, spread.degrees) * float(np.hypot(spread.within, spread.between))

@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.core.errors import InvalidQuantity
 from planner.services.accuracy.files import Record, checked_rows
+from planner.services.accuracy.own_rows import level_report
 from planner.services.accuracy.scores import Scored, report, scored
 from planner.services.accuracy.validating import ValidationService
 from planner.services.plan.answer import PlanService
@@ -66,6 +67,7 @@ def file_report(plans: PlanService, file: Published) -> dict[str, Any]:
     if file.deployments:
         answer["leave_one_group_out"] = _left_out(plans, found)
         answer["learning"] = [learning_report(found, count) for count in (1, 3, 5)]
+        answer["stored_corrections"] = [level_report(found, count) for count in (1, 3, 5)]
     return answer
 
 

@@ -58,7 +58,12 @@ def test_what_a_report_holds(report):
     assert closed["comparison"]["other_tpot_mape"] == pytest.approx(0, abs=1e-3)
     assert closed["metrics_ungated"]["tpot"]["n"] >= closed["metrics"]["tpot"]["n"]
     assert closed["leave_one_group_out"]["groups"] >= 3
-    assert [one["rows_learnt"] for one in closed["learning"]] == [1, 3, 5]
+    for name in ("learning", "stored_corrections"):
+        assert [one["rows_learnt"] for one in closed[name]] == [1, 3, 5]
+        assert closed[name][1]["n"] > 50
+    stored = closed["stored_corrections"][1]
+    assert stored["median_ape"] < stored["median_ape_before"] + 0.02
+    assert 0.6 < stored["coverage_90"] <= 1
     for name in LABELS:
         assert sum(entry["n"] for entry in closed["breakdowns"][name]) == closed["metrics"]["tpot"]["n"]
 
