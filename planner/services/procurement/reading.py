@@ -74,7 +74,7 @@ class ScenarioReader:
         found = _Found()
         if len(skus) * len(document["workloads"]) > MOST_PAIRS:
             raise InvalidQuantity(f"{len(document['workloads'])} workloads on {len(skus)} SKUs are more than "
-                                  f"{MOST_PAIRS} pairs.", hint="Name the SKUs worth asking about under candidates.skus.",
+                                  f"{MOST_PAIRS} pairs.", hint="Name the SKUs worth asking about.",
                                   pointer="/candidates/skus")
         for workload in document["workloads"]:
             self._workload(document, workload, [s for s in skus if s in priced or fixed], found, chip_of, workspace)
