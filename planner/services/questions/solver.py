@@ -92,6 +92,9 @@ class Solver:
             series.append(Series(label=outcome.option.label, x=[x for x, _ in points], y=[y for _, y in points]))
         if not series:
             return None
+        if len(outcomes) == 1 and (other := self._in_fp8(outcomes[0], workspace)) is not None:
+            points = self._curve(other, workspace)
+            series.append(Series(label="with fp8 weights", x=[x for x, _ in points], y=[y for _, y in points]))
         answer = outcomes[0].answer if len(outcomes) == 1 else None
         now = None
         if answer is not None:
@@ -101,6 +104,19 @@ class Solver:
             now = (answer["serving"]["concurrency"], answer["serving"]["output_tokens_per_s"])
         return Chart(title="Total tokens/s against requests in flight", series=tuple(series), marks=tuple(marks),
                      now=now)
+
+    def _in_fp8(self, outcome: Outcome, workspace: str) -> Outcome | None:
+        """The same plan with fp8 weights, where that is another plan and the SKU multiplies in fp8."""
+        answer = outcome.answer
+        if answer is None or str(answer["deployment"]["weights"]).startswith(("fp8", "w4", "nvfp4", "mxfp4", "gguf")):
+            return None
+        document = dict(outcome.document)
+        document["deployment"] = dict(document["deployment"]) | {"weights": "fp8"}
+        try:
+            other = self.answer(document, workspace)
+        except PlannerError:
+            return None
+        return replace(outcome, document=document, answer=other) if other["fit"]["fits"] else None
 
     def _curve(self, outcome: Outcome, workspace: str) -> list[tuple[float, float]]:
         answer = outcome.answer
