@@ -19,11 +19,11 @@ from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Numeric, require_positive
 from planner.core.quantities.numeric import Number
 from planner.core.serving.closed_loop import closed
-from planner.core.serving.fixed_point import Flow, at_least_one, open_loop, token_cap
+from planner.core.serving.fixed_point import LARGEST_EXPONENT, Flow, at_least_one, open_loop, token_cap
 from planner.core.serving.latency import Latencies, latencies
 from planner.core.serving.lengths import RequestLengths
 from planner.core.serving.policy import SchedulerPolicy, ServingLimits
-from planner.core.serving.step_law import StepLaw, bind, running_limit
+from planner.core.serving.step_law import TINY, StepLaw, bind, running_limit
 
 Truth: TypeAlias = npt.NDArray[np.bool_]
 
@@ -178,7 +178,8 @@ def _slot_wait(law: StepLaw, flow: Flow, running: Number, arrival_cv: Number) ->
     """Mean and variance of the wait for a running place, and what bursts add to the prompt queue."""
     service = flow.first_token + law.decode_steps * flow.step
     busy = num.minimum(flow.rate * service / running, 1.0 - 1e-6)
-    delayed = busy ** (num.sqrt(2.0 * (running + 1.0)) - 1.0)
+    exponent = (num.sqrt(2.0 * (running + 1.0)) - 1.0) * num.log(num.maximum(busy, TINY))
+    delayed = num.exp(num.maximum(exponent, -LARGEST_EXPONENT))
     spread = law.lengths.output_square / law.lengths.output**2 - 1.0
     places = delayed * service / running / (1.0 - busy) * (arrival_cv**2 + spread) / 2.0
     burst = num.maximum(arrival_cv**2 - 1.0, -1.0) / 2.0

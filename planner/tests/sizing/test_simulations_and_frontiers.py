@@ -111,3 +111,9 @@ def test_what_ifs_without_an_answer_are_refused():
         PLANNER.whatifs.disaggregation(replace(question, model="llama-3.1-405b"), 1.0, 8, None, (None, 0.0))
     with pytest.raises(MissingFact):
         PLANNER.whatifs.disaggregation(replace(question, sku="l40s-48gb"), 1.0, 4, None, (None, 0.0))
+
+
+def test_a_simulation_that_would_never_end_is_refused():
+    endless = {**PLAN, "deployment": {"tensor_parallel": 1, "max_num_batched_tokens": 1}}
+    with pytest.raises(InvalidQuantity, match="too long"):
+        simulate(plan=endless, requests=1_000_000)

@@ -156,3 +156,10 @@ def test_ten_skus_six_layouts_three_formats_in_time():
     start = time.process_time()
     planner.sizing.answer(replace(question, simulate=True))
     assert time.process_time() - start < 60.0
+
+
+def test_what_is_too_long_to_simulate_stays_a_closed_form():
+    found = answer(simulate=True, skus=("h100-sxm-80gb",), deployment=Deployment(max_num_batched_tokens=8),
+                   objective=Objective())
+    assert found["options"]
+    assert not any(o["verified"] for o in found["options"])
