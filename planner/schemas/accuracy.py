@@ -13,7 +13,7 @@ Row = Annotated[dict[Annotated[str, Field(min_length=1, max_length=100)], Cell],
 EXAMPLE = {"model": "meta-llama/Llama-3.1-70B", "gpu": "H100", "engine": "vllm", "weight_dtype": "fp8", "isl": 1024,
            "osl": 1024, "concurrency": 32, "tp": 4, "dp": 1, "moe_tp": 1, "ep": 1, "measured": "2026-11-02",
            "ttft_ms": 181.0, "tpot_ms": 19.4}
-Tag = Annotated[str, Field(max_length=4000)]
+Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
 class ValidateRequest(Question):
@@ -51,7 +51,7 @@ class ErrorsOf(_Part):
     p90_ape: float
     bias: float = Field(description="Mean of predicted/measured - 1 [1].")
     coverage_90: float | None = Field(description="Share of measured values inside their 90 % intervals [1].")
-    mape_interval: tuple[float, float] | None = Field(None, description="90 % bootstrap interval over groups.")
+    mape_interval: Pair | None = Field(None, description="90 % bootstrap interval over groups.")
 
 
 class GroupErrors(_Part):
@@ -81,7 +81,7 @@ class LearntAnswer(Answer):
 
     calibration: dict[str, Any] = Field(description="The stored entry.")
     factor: float = Field(description="On step times: measured over predicted, shrunk [1].")
-    factor_interval: tuple[float, float] = Field(description="90 % interval of what the correction leaves [1].")
+    factor_interval: Pair = Field(description="90 % interval of what the correction leaves [1].")
     rows: list[dict[str, Any]]
     warnings: list[str]
 
