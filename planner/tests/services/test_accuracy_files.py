@@ -1,11 +1,16 @@
 """What callers send as measured files: read where it can be, refused in one sentence where it cannot."""
 
+import contextlib
 import gzip
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from planner.core.errors import InvalidQuantity
+from planner import config
+from planner.bootstrap import Planner
+from planner.core.errors import InvalidQuantity, PlannerError
 from planner.services.accuracy.files import (
     KINDS,
     MOST_ROWS,
@@ -20,6 +25,7 @@ from planner.services.validation import reading
 
 DATA = Path(__file__).parents[1] / "data" / "measured_runs.csv"
 HEADER = ",".join(SILICON)
+PLANNER = Planner(config.settings({"PLANNER_DATABASE_URL": "sqlite:////nowhere/none.sqlite3"}))
 GOOD = {"model": "m", "gpu": "h100", "engine": "vllm", "weight_dtype": "bf16", "isl": "1000", "osl": "100",
         "concurrency": "8", "tp": "1", "dp": "1", "moe_tp": "1", "ep": "1", "measured": "", "ttft_ms": "40",
         "tpot_ms": "10"}
@@ -125,3 +131,21 @@ def test_rows_sent_as_json_are_the_same_rows():
 def test_json_rows_past_the_limit_are_refused():
     with pytest.raises(InvalidQuantity, match="more than"):
         checked_rows([GOOD] * (MOST_ROWS + 1))
+
+
+CELLS = ["", "0", "1", "-1", "3", "7", "1e9", "0.5", "1e-9", "nan", "fp8", "int3", "gguf:zzz", "awq-int9", "no such",
+         "llama-3.1-8b", "=1+1", "none", "auto", "nvfp4", "x" * 3000, "é", "\n", "2026-13-45", *KINDS]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([GOOD | {"model": "llama-3.1-8b"}, RUN | {"model": "llama-3.1-8b"}]),
+                          st.dictionaries(st.sampled_from([*SILICON, *SERVING]), st.sampled_from(CELLS), max_size=3)),
+                min_size=1, max_size=3).filter(lambda rows: len({len(base) for base, _ in rows}) == 1))
+def test_whatever_the_cells_hold_each_row_is_predicted_or_has_a_reason(rows):
+    sent = [{name: cells.get(name, value) for name, value in base.items()} for base, cells in rows]
+    answer = PLANNER.validations.answer(checked_rows(sent), detail=True, learn=1)
+    assert answer["rows"] == len(sent) == len(answer["row_results"])
+    for line in answer["row_results"]:
+        assert line["refused_reason"] or line["predicted_tpot_ms"] is not None or line["gate"]
+    with contextlib.suppress(PlannerError):
+        PLANNER.own_rows.learn(checked_rows(sent))
