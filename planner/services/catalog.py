@@ -16,7 +16,8 @@ from typing import Any, Generic, TypeVar
 from planner.core.architecture.model import Model, ModelCard
 from planner.core.errors import AdapterError, NotFound
 from planner.core.hardware.chip import Chip
-from planner.services.ports import KINDS, Document, Entry, Kind, Library, Names, Store
+from planner.services.library import Library, Names
+from planner.services.ports import KINDS, Document, Entry, Kind, Store
 
 DEFAULT_WORKSPACE = "default"
 POLL_S = 1.0

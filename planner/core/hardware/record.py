@@ -18,7 +18,7 @@ _PIPES = frozenset({"fp64", "fp64_tensor", "fp32", "fp32_no_fma", "special_funct
 _LARGEST = 1e24
 """Above any capacity or rate a machine has; keeps later products finite [any unit]."""
 _SMALLEST = 1e6
-"""Below any capacity [byte] or rate [byte/s, FLOP/s] of an accelerator: a value in GB or TFLOP/s is refused, not used."""
+"""Below any capacity [byte] or rate [byte/s, FLOP/s] of an accelerator: a value in GB or TFLOP/s is refused."""
 _COUNTS = frozenset({"power_w", "multiprocessors", "clock_hz", "l2_bytes", "shared_memory_bytes", "gpus_per_node"})
 """Numbers that may be small: at least one millionth of their unit."""
 _DEFAULT_DOMAIN = 8
