@@ -1,14 +1,16 @@
-"""The path parameter of an entry: it may contain a slash, but does not swallow the address of the entry's history."""
+"""The path parameter of an entry: it may contain a slash, but does not swallow other addresses beside it."""
 
 from __future__ import annotations
 
 from starlette.convertors import Convertor
 
+from planner.services.resources import ADDRESSES
+
 
 class EntryPath(Convertor[str]):
-    """Anything but what ends in /history."""
+    """Anything but the addresses that are no entry's."""
 
-    regex = r"(?!.*/history$).+"
+    regex = rf"(?!.*/history$)(?!(?:{'|'.join(ADDRESSES)})$).+"
 
     def convert(self, value: str) -> str:
         """Return the name as it is."""

@@ -6,9 +6,10 @@ are 365.25/12 days.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from planner.schemas.base import Answer, Name, Question
 
@@ -19,7 +20,19 @@ Tokens = Annotated[float, Field(ge=1, le=1e8, description="[token]")]
 Load = Annotated[float, Field(gt=0, le=1e9)]
 Size = Annotated[int, Field(ge=1, le=1024)]
 Months = Annotated[int, Field(ge=1, le=240)]
-Date = Annotated[str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$", examples=["2026-11-29"])]
+
+
+def _real_date(text: str) -> str:
+    """Refuse a day, month or year that no calendar has."""
+    try:
+        date.fromisoformat(text + ("-01-01", "-01", "")[text.count("-")])
+    except ValueError:
+        raise ValueError(f"{text} is not a date") from None
+    return text
+
+
+Date = Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$", examples=["2026-11-29"]),
+                 AfterValidator(_real_date)]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["USD"])]
 HourLoad = Annotated[float, Field(ge=0, le=1e9)]
 DEMANDS = ("request_rate", "in_flight", "users", "tokens_per_month", "hourly", "hourly_csv")

@@ -20,7 +20,8 @@ SLUG = r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)?"
 """An id: lower case, one slash at the most."""
 LONGEST_ID = 200
 _SLUG = re.compile(SLUG)
-_RESERVED = ("/history",)
+ADDRESSES = ("from-rows",)
+"""Addresses under a resource that are no entry's."""
 OF_A_SKU: frozenset[Kind] = frozenset({"price", "calibration"})
 """Kinds whose documents name a SKU."""
 
@@ -171,7 +172,7 @@ def refuse_other_question(known: Replay, fingerprint: str) -> None:
 def slug(text: str) -> str:
     """Return an id in its stored form, or refuse it by name."""
     found = text.strip().lower()
-    if len(found) > LONGEST_ID or not _SLUG.fullmatch(found) or found.endswith(_RESERVED):
+    if len(found) > LONGEST_ID or not _SLUG.fullmatch(found) or found in ADDRESSES or found.endswith("/history"):
         raise InvalidQuantity(
             f"id must be letters, digits, dots, dashes and at most one slash, up to {LONGEST_ID} characters.",
             pointer="/id", hint="For example meta-llama/llama-3.1-70b or h100-sxm-80gb.")
