@@ -2,7 +2,8 @@
 
 References
 ----------
-Zhong et al., DistServe, OSDI 2024 (pools and their ratio); Takács / Pollaczek-Khinchine for the M/G/1 wait.
+Zhong et al., DistServe, OSDI 2024 (pools and their ratio); Allen, Probability, Statistics and Queueing Theory, 1990,
+§5.4 (the wait of a GI/G/1 queue); Takács, Oper. Res. 10, 1962 (its second moment).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from planner.core.quantities.numeric import Number
 from planner.core.serving.latency import Latencies
 from planner.core.serving.lengths import RequestLengths
 from planner.core.serving.percentiles import Z95, lognormal_quantile
-from planner.core.serving.policy import SchedulerPolicy, ServingLimits
+from planner.core.serving.policy import PrefillOrder, SchedulerPolicy, ServingLimits
 from planner.core.serving.steady_state import VALID_LOAD, solve_open
 from planner.core.serving.step_law import bind
 
@@ -100,13 +101,14 @@ def evaluate(prefill: PoolKind, decode: PoolKind, replicas: tuple[int, int], len
     Returns
     -------
     Ratio
-        Prefill replicas are M/G/1 queues dealt evenly; the transfer lengthens the first gap.
+        Requests are dealt in turn, so each of R prefill replicas meets gaps of squared variation 1/R (Allen-Cunneen);
+        the transfer lengthens the first gap.
     """
     first, second = replicas
     time, capacity = prefill_capacity(prefill, lengths)
     load = rate / (first * capacity)
     spread = 1.0 + float(lengths.input_cv) ** 2
-    wait = load * time * spread / (2.0 * (1.0 - load)) if load < 1.0 else math.inf
+    wait = load * time * (1.0 / first + spread - 1.0) / (2.0 * (1.0 - load)) if load < 1.0 else math.inf
     latency = prefill.policy.request_latency_s
     ttft = latency + wait + time
     variance = time**2 * (spread - 1.0) + wait**2 + load * time**2 * spread**3 / (3.0 * max(1.0 - load, 1e-9))
@@ -127,7 +129,10 @@ def _decode(kind: PoolKind, lengths: RequestLengths, rate: float) -> tuple[Laten
     """Latencies of a replica that only decodes: its prompts cost one token each, everything else is cached."""
     whole = float(lengths.input_tokens)
     cached = replace(lengths, prefix_cache_hit=(whole - 1.0) / whole, input_cv=0.0)
-    steady = solve_open(kind.table, cached, replace(kind.policy, request_latency_s=0.0), kind.limits, rate)
+    steps: Number = kind.table
+    table = replace(steps, prefill_extra=0.0 * steps.prefill_extra, per_pair=0.0 * steps.per_pair)
+    policy = replace(kind.policy, request_latency_s=0.0, order=PrefillOrder.MIXED)
+    steady = solve_open(table, cached, policy, kind.limits, rate)
     return None if bool(steady.saturated) else steady.latency, float(steady.max_request_rate)
 
 

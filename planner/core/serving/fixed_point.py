@@ -170,7 +170,7 @@ def relax(law: StepLaw, guess: Guess) -> Flow:
     overlap = any_rank / num.maximum(phi, TINY)
     a_lump = law.per_token(lump, guess.batch, base)
     felt = (guess.others + overlap - 1.0) * law.lengths.prompt * a_lump
-    turn = law.decode_steps * t_decode / num.maximum(guess.users * felt, TINY)
+    turn = law.decode_steps * t_decode / num.maximum(guess.users * num.maximum(felt, TINY), TINY)
     load = num.minimum(guess.rate * felt, 1.0 / (1.0 + turn) - 1e-6)
     load = num.maximum(load, 0.0)
     inherited = load * num.maximum(guess.own - guess.step, 0.0) / num.maximum(law.decode_steps, 1.0)

@@ -57,7 +57,7 @@ class WhatIfService:
                 "tpot_mean": float(whole.steady.latency.tpot_mean), "tpot_p95": whole.tpot,
                 "max_rate": float(whole.steady.max_request_rate) * replicas}),
             "transfer_s": transfer,
-            "assumptions": ["Prompts are dealt evenly over prefill replicas (M/G/1 each).",
+            "assumptions": ["Prompts are dealt in turn over prefill replicas.",
                             "The cache is handed over after the first token; its time lengthens the first gap.",
                             "Times are in seconds, rates in requests per second."]}
 

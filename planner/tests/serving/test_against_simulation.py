@@ -6,12 +6,20 @@ from statistics import median
 
 import pytest
 
+from planner.core.serving.disaggregation import PoolKind, evaluate
 from planner.core.serving.lengths import RequestLengths
 from planner.core.serving.policy import SGLANG, TENSORRT_LLM, VLLM, ServingLimits
 from planner.core.serving.steady_state import solve_closed, solve_open
 from planner.core.simulation.arrivals import Mix
 from planner.core.simulation.laws import law_of
-from planner.core.simulation.run import Measure, System, simulate_closed, simulate_open
+from planner.core.simulation.run import (
+    Measure,
+    System,
+    Transfer,
+    simulate_closed,
+    simulate_disaggregated,
+    simulate_open,
+)
 from planner.tests.serving.steps import large, small
 
 LIMITS = ServingLimits(kv_capacity_tokens=500_000.0)
@@ -64,3 +72,17 @@ def test_users_in_a_loop_follow_the_simulator():
         found = solve_closed(large(), lengths, VLLM, LIMITS, float(users))
         assert float(found.request_rate) == pytest.approx(run.request_rate, rel=0.05)
         assert float(found.latency.itl_mean) == pytest.approx(run.itl_mean, rel=0.06)
+
+
+@pytest.mark.parametrize(("prompt", "answer", "cv"), [(1000, 300, 0.5), (4000, 200, 0.0)])
+def test_pools_follow_the_simulator(prompt, answer, cv):
+    lengths = RequestLengths(input_tokens=prompt, output_tokens=answer, input_cv=cv, output_cv=cv)
+    kind = PoolKind(table=large(), policy=SGLANG, limits=LIMITS, gpus=1)
+    system = System(table=large(), policy=SGLANG, limits=LIMITS, replicas=2)
+    rate = 0.7 * evaluate(kind, kind, (2, 2), lengths, 1.0, 0.01).max_rate
+    found = evaluate(kind, kind, (2, 2), lengths, rate, 0.01)
+    run = simulate_disaggregated(
+        system, system, Transfer(bytes_per_token=0.0, bandwidth=1.0, latency=0.01),
+        Mix(input_law=law_of(prompt, cv), output_law=law_of(answer, cv)), rate, Measure(requests=2500))
+    assert found.ttft_mean == pytest.approx(run.ttft.mean, rel=0.12)
+    assert found.tpot_mean == pytest.approx(run.tpot.mean, rel=0.05)
