@@ -22,7 +22,7 @@ def fuzz(server, tmp_path, *options):
     """Run schemathesis; event streams are left out, because those of a waiting job last an hour."""
     found = subprocess.run(
         [Path(sys.executable).with_name("schemathesis"), "--config-file", CONFIG, "run", f"{server.url}/openapi.json",
-         "--exclude-path-regex", "/events$", "--request-timeout", "30", "--no-color", *options],
+         "--exclude-path-regex", "/events$", "--request-timeout", "120", "--no-color", *options],
         capture_output=True, text=True, cwd=tmp_path, check=False)
     assert found.returncode == 0, found.stdout[-20_000:] + found.stderr[-2_000:]
 
