@@ -89,3 +89,13 @@ def test_without_a_profile_there_is_nothing_to_lay_it_over():
     profiles = CalibratedProfiles(Nothing(), lambda *_: {"record": record(curve("gemm"))})
     with pytest.raises(MissingFact, match="no efficiency profile"):
         profiles.of(H100, "vllm", "mine", "w")
+
+
+def test_a_learned_reserve_is_laid_over_with_or_without_curves():
+    learned = {"measured_on": "2026-03-02", "device": {"name": "H100"}, "memory": {"extra_reserve_bytes": 2.0**30}}
+    alone = overlay(base(), H100, learned, "log")
+    assert (alone.id, alone.extra_reserve, alone.gemm) == ("log", 2.0**30, base().gemm)
+    assert "+1.00 GiB" in alone.source
+    both = overlay(base(), H100, {**record(curve("gemm")), "memory": {"extra_reserve_bytes": 5.0}}, "both")
+    assert both.extra_reserve == 5.0
+    assert both.gemm != base().gemm
