@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from planner.bootstrap import Planner
+from planner.config import settings
+from planner.services.plan.reading import question_of
+from planner.services.questions.figures import FIGURES, figure_of, lookup
+
+
+@pytest.fixture(scope="module")
+def planner():
+    made = Planner(settings({"HOME": "/nonexistent"}))
+    yield made
+    made.close()
+
+
+def reply(planner, text):
+    parsed = planner.grammar.read(text)
+    assert parsed.ask == ()
+    return planner.answering.reply(parsed)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("llama-3.1-8b on 1 h100, 16 clients", "per user"),
+        ("llama-3.1-8b on 1 l4, 500 rps, 1k in 500 out", "cannot keep up"),
+        ("llama-3.1-8b on 1 h100, 4 clients, tpot < 500ms", "meets the target"),
+        ("llama-3.1-8b on 1 h100, 200 clients, tpot < 2ms", "misses the target"),
+        ("does llama-3.1-8b fit on 1 l4 with 400 concurrent at 8k", "only room for"),
+        ("qwen3-32b bf16 on 1 l4, fits?", "Does not fit"),
+        ("cost of llama-3.1-8b on m3 ultra", "No price is known"),
+        ("cost of llama-3.1-8b on 1 l4 at 5/h vs 0.01 per million api", "cheaper at any load"),
+        ("cost of llama-3.1-8b on 1 h100 at 1/h vs $90 per million api", "break-even"),
+        ("qwen3-32b vs llama 3.3 70b bf16 on 1 l4", "None of these fits"),
+        ("qwen3-32b bf16: 1 l4 or 1 h200?", "Only 1 × H200"),
+        ("m3 ultra vs m4 max for llama-3.1-8b", "most per GPU"),
+        ("cost per million tokens with llama-3.1-8b", "per million output tokens"),
+        ("r1 on 16 h100, 8 clients", "Fits"),
+        ("llama-3.1-8b on 7 h100, 8 clients", "Fits"),
+    ],
+)
+def test_verdicts(planner, text, words):
+    assert words in reply(planner, text).verdict
+
+
+def test_every_figure_is_the_plans(planner):
+    found = reply(planner, "llama-3.1-8b on 1 h100, 16 clients at 2/h")
+    plan = planner.plans.answer(question_of(found.outcomes[0].document))
+    for name in FIGURES:
+        figure = figure_of(found.outcomes[0].answer, name)
+        assert figure.value == lookup(plan, figure.path)
+    assert found.fits
+    assert found.chart.series[1].label == "with fp8 weights"
+
+
+def test_a_month_owned_against_an_api(planner):
+    found = reply(planner, "2B tokens a month, llama-3.1-8b on 1 h100 at 2/h vs $0.5 per million api")
+    assert found.lines == (
+        "Kept for a month: $1,460, whatever the load.",
+        "2,000,000,000 tokens a month from the API: $1,000.",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "budget 50k: what should we buy for llama-3.1-8b, 64 concurrent, ttft < 2s",
+        "which gpu for llama-3.1-8b with 300 users at most 3 kW",
+        "how many l4 for llama-3.1-8b tp2, 20 concurrent",
+        "how many l40s for phi-4 at 5 rps, 8 bit, 500 in 100 out at 1/h",
+    ],
+)
+def test_sizings_are_ranked(planner, text):
+    found = reply(planner, text)
+    options = found.sizing["options"]
+    costs = [o["usd_per_hour"] for o in options if o["usd_per_hour"] is not None]
+    assert options
+    assert costs == sorted(costs)
+    assert found.verdict.startswith(f"{options[0]['gpus']} × {options[0]['sku']}")
+    assert found.lines
+
+
+def test_a_replica_count_is_the_least_that_carries_the_load(planner):
+    option = reply(planner, "how many l4 for llama-3.1-8b, 200 concurrent, tpot < 100ms").sizing["options"][0]
+    assert option["max_concurrency_per_replica"] * option["replicas"] >= 200 * 1.2
+    assert option["max_concurrency_per_replica"] * (option["replicas"] - 1) < 200 * 1.2
+
+
+def test_what_nothing_carries_says_why(planner):
+    found = reply(planner, "how many t4 for llama 3.1 405b, 20 concurrent")
+    assert found.verdict == "No GPU asked about carries this."
+    assert found.lines
+
+
+def test_an_unreachable_target_rejects(planner):
+    found = reply(planner, "how many l4 for llama-3.1-8b, 20 concurrent, tpot < 1ms")
+    assert "no load of one replica meets the target" in found.lines[0]
+
+
+def test_progress_is_reported(planner):
+    seen = []
+    parsed = planner.grammar.read("h100 vs l4 for phi-4")
+    planner.answering.reply(parsed, "default", seen.append)
+    assert seen[-1] == 1.0
