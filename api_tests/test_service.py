@@ -52,6 +52,10 @@ def test_the_reference_page_loads_nothing_from_elsewhere(client):
         assert client.get(address).status_code == 200
 
 
+def test_the_printed_address_leads_to_the_reference(client):
+    assert client.get("/").headers["location"] == "/docs"
+
+
 def test_openapi_points_at_problems(client):
     document = client.get("/openapi.json").json()
     assert "Problem" in document["components"]["schemas"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from planner import __version__
@@ -50,6 +50,12 @@ async def describe_problem(code: str) -> Response:
     if code not in known:
         raise NotFound(f"No problem has the code {code!r}.", candidates=tuple(sorted(known)))
     return json_answer({"code": code, **known[code]})
+
+
+@router.get("/", include_in_schema=False)
+async def front() -> RedirectResponse:
+    """Send whoever opens the printed address to the API reference."""
+    return RedirectResponse("/docs")
 
 
 @router.get("/docs", include_in_schema=False)
