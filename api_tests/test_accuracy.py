@@ -174,3 +174,14 @@ def test_the_published_report(client):
         assert file["source"]
         assert file["licence"]
     assert body["not_modelled"]
+
+
+def test_sweeps_follow_a_named_correction(client):
+    factor = client.post("/v1/calibrations/from-rows", json={"id": "ours", "rows": OWN[:3]}).json()["factor"]
+    sweep = {"base": {**PLAN, "calibration": "ours"}, "axes": {"workload.concurrency": [1, 16]},
+             "metrics": ["decode.step_time_s"]}
+    slow = client.post("/v1/sweep", json=sweep).json()["metrics"]["decode.step_time_s"]
+    plain = client.post("/v1/sweep", json=sweep | {"base": PLAN}).json()["metrics"]["decode.step_time_s"]
+    plan = client.post("/v1/plan", json=PLAN | {"calibration": "ours"}).json()
+    assert slow[1] == pytest.approx(plan["decode"]["step_time_s"], rel=1e-6)
+    assert [a / b for a, b in zip(slow, plain, strict=True)] == pytest.approx([factor, factor], rel=0.05)
