@@ -77,7 +77,7 @@ def read_profile(root: Path, chip: Chip, engine: str) -> EfficiencyProfile:
     own = f"{chip.id}/{engine}"
     inherited = {name: label for name, label in origin.items() if label != own}
     return EfficiencyProfile(
-        id=f"{chip.id}/{engine}", sku=chip.id, engine=engine, measured_on=max(dates),
+        id=f"{chip.id}/{engine}", sku=chip.id, engine=engine, architecture=chip.architecture, measured_on=max(dates),
         source="; ".join(dict.fromkeys(reversed(sources))), inherited=inherited, **_parts(merged))
 
 

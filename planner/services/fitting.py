@@ -24,6 +24,9 @@ _SINGLE = frozenset({"all_reduce", "gather"})
 _TIMES = frozenset(p.name for form in FORMS.values() for p in form.parameters if p.high < 1e-2)  # [s] all floors are
 # A curve whose shapes it was not fitted on come out this wrong describes its rows, not the chip: it is reported only.
 _USABLE = 0.35
+# Latent attention that reaches less of a ceiling than this is a fallback path which served runs do not take: they keep
+# 16-bit caches instead, or another backend.
+_UNTUNED: Mapping[str, tuple[str, float]] = {"mla_decode": ("memory", 0.15), "mla_prompt": ("compute", 0.25)}
 # Isolated kernels repeat on the same operands, part of which stays in the last-level cache; serving reads them cold.
 _COLD = 0.95
 # Ranks on one shared bus get 1/p of it each; a table that loses more was taken across sockets, which is that host's.
@@ -88,6 +91,9 @@ def _per_sku(fits: Sequence[CurveFit]) -> Profiles:
     """The chosen curve of every profile table, by SKU and engine."""
     chosen: dict[tuple[str, str, str], CurveFit] = {}
     for fit in fits:
+        parameter, least = _UNTUNED.get(fit.table.operator, ("", 0.0))
+        if fit.values.get(parameter, 1.0) < least:
+            continue
         if fit.error <= _USABLE and (fit.table.engine != "nccl" or fit.table.operator == "gather"):
             where = (fit.table.chip, fit.table.engine, f"{profile_key(fit.table)}|{_half(fit)}")
             if where not in chosen or _preferred(fit, chosen[where]):

@@ -1,7 +1,7 @@
 """The shared coefficients that served runs decide, with what was believed before any run was seen.
 
 Usual values are launch and host costs as public traces show them, and factors of one; none comes from the runs that are
-fitted. A name after ``~`` is one engine's factor on the shared value.
+fitted. A name after ``~`` is one engine's factor on the shared value, one after ``@`` an engine's on one chip family.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ SHARED: tuple[Coefficient, ...] = (
 _FACTORS = ("per_layer", "per_step", "per_request", "collective_scale", "per_mixture", "moe_scale", "prefill_step")
 ENGINE_FACTORS: tuple[Coefficient, ...] = tuple(
     _plain(f"{name}~{engine}", 1.0, 0.1, 10.0, 0.25) for name in _FACTORS for engine in ENGINES)
+FAMILY_FACTORS: tuple[Coefficient, ...] = (
+    _plain("per_step@blackwell/trtllm", 1.0, 0.1, 6.0, 0.4), _plain("floor_scale@hopper/trtllm", 1.0, 0.1, 1.4, 0.4))
+"""An engine's releases on a chip family: TensorRT-LLM overlaps its host work since the releases Blackwell runs on."""
 # A tenth of a benchmark's requests are its initial burst, which waits half of the queue on the mean; requests of equal
 # length that an engine prefills before it decodes stay together.
 SERVING: tuple[Coefficient, ...] = tuple(
@@ -51,10 +54,11 @@ SERVING: tuple[Coefficient, ...] = tuple(
         ("cohort", 0.5, 0.01, 6.0, 0.7),
         ("cohort_fixed", 2.0, 0.01, 8.0, 0.7), ("ingest", 0.03, 0.001, 0.3, 0.7),
         ("ingest_fixed", 0.03, 0.001, 0.3, 0.7)))
-EVERYTHING: dict[str, Coefficient] = {c.name: c for c in (*SHARED, *ENGINE_FACTORS, *SERVING)}
+EVERYTHING: dict[str, Coefficient] = {c.name: c for c in (*SHARED, *ENGINE_FACTORS, *FAMILY_FACTORS, *SERVING)}
 
 FITTED: tuple[str, ...] = ("routing_concentration", "collective_scale~vllm", "per_mixture~sglang", "hidden~trtllm",
-                           "prefill_step~vllm", "kind.qk_norm")
+                           "prefill_step~vllm", "kind.qk_norm", "per_step@blackwell/trtllm",
+                           "floor_scale@hopper/trtllm")
 """Coefficients that step times may move: each one lowered the leave-one-group-out error when it was freed."""
 FITTED_FIRST: tuple[str, ...] = ("ingest~sglang",)
 """The same for first tokens; they move no step time."""
@@ -78,7 +82,7 @@ def usual_values() -> dict[str, float]:
     return {name: c.usual for name, c in EVERYTHING.items()}
 
 
-def overhead_fields(values: Values, engine: str) -> dict[str, Any]:
+def overhead_fields(values: Values, engine: str, family: str = "") -> dict[str, Any]:
     """Fields of a step overhead under coefficients.
 
     Parameters
@@ -87,6 +91,8 @@ def overhead_fields(values: Values, engine: str) -> dict[str, Any]:
         Every coefficient.
     engine : str
         vllm, sglang, trtllm or generic.
+    family : str
+        Architecture of the chip; empty is any.
 
     Returns
     -------
@@ -94,7 +100,7 @@ def overhead_fields(values: Values, engine: str) -> dict[str, Any]:
         Field → value.
     """
     def of(name: str) -> float:
-        return values[name] * values.get(f"{name}~{engine}", 1.0)
+        return values[name] * values.get(f"{name}~{engine}", 1.0) * values.get(f"{name}@{family}/{engine}", 1.0)
 
     return {**{name: of(name) for name in _OVERHEADS}, "collective_scale": max(of("collective_scale"), 1.0),
             "per_kind": {kind: values[name] for kind, name in _KINDS.items()},
@@ -142,7 +148,8 @@ def adjuster(values: Values) -> Callable[[EfficiencyProfile], EfficiencyProfile]
     full = {**usual_values(), **values}
 
     def adjust(profile: EfficiencyProfile) -> EfficiencyProfile:
-        return replace(profile, overhead=replace(profile.overhead, **overhead_fields(full, profile.engine)),
+        return replace(profile, overhead=replace(profile.overhead, **overhead_fields(
+            full, profile.engine, profile.architecture)),
                        serving=replace(profile.serving, **serving_fields(full, profile.engine)),
                        pointwise=replace(profile.pointwise, layer_passes=full["layer_passes"]))
 

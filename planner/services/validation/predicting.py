@@ -108,7 +108,7 @@ def _cases(rows: Sequence[MeasuredRow], places: Sequence[int], configuration: Co
     limits = configuration.limits(deployment, max(float(fit.kv_pool_bytes), 1.0))
     groups = float(configuration.layout.data * configuration.layout.pipeline)
     limits = replace(limits, data_parallel=1.0, pipeline_parallel=1.0,
-                     max_num_seqs=np.array([max(admitted, row.concurrency) for row in members]),  # N in flight, N admitted
+                     max_num_seqs=np.array([max(admitted, row.concurrency) for row in members]),  # N in flight
                      kv_capacity_tokens=np.maximum(np.asarray(limits.kv_capacity_tokens) / groups, _ROOM * longest))
     policy = replace(configuration.policy, request_latency_s=0.0, wave_coefficient=0.0)
     users = np.array([row.concurrency if row.concurrency > 0 else np.inf for row in members]) / groups

@@ -13,6 +13,7 @@ from planner.core.errors import InvalidQuantity
 from planner.core.fitting.coefficients import (
     ENGINES,
     EVERYTHING,
+    FAMILY_FACTORS,
     FITTED,
     FITTED_FIRST,
     adjuster,
@@ -111,6 +112,13 @@ def _errors(residual: Array) -> dict[str, float]:
             "p90_ape": float(np.quantile(error, 0.9)), "bias": float((np.exp(residual) - 1).mean())}
 
 
+def _own(values: Values, engine: str, family: str, against: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The overheads of an engine, or of it on a family, that differ from a wider level's."""
+    own = _overhead(values, engine, family)["overhead"]
+    changed = {name: value for name, value in own.items() if value != against[name]}
+    return {"overhead": changed} if changed else {}
+
+
 def overhead_tables(found: RunFit) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
     """Profile tables of the default level: shared overheads and spreads, then each engine's own."""
     shared = _overhead(found.values, "generic")
@@ -119,10 +127,11 @@ def overhead_tables(found: RunFit) -> dict[tuple[str, str], dict[str, dict[str, 
         **{f"spread.{name}": {f.name: getattr(spread, f.name) for f in fields(spread)}
            for name, spread in found.spreads.items()}}}
     for engine in ENGINES:
-        own = _overhead(found.values, engine)
-        changed = {k: v for k, v in own["overhead"].items() if v != shared["overhead"][k]}
-        levels["default", engine] = {**({"overhead": changed} if changed else {}),
+        levels["default", engine] = {**_own(found.values, engine, "", shared["overhead"]),
                                      "serving": _seconds(serving_fields(found.values, engine))}
+    for coefficient in FAMILY_FACTORS:
+        family, engine = coefficient.name.split("@")[1].split("/")
+        levels[family, engine] = _own(found.values, engine, family, _overhead(found.values, engine)["overhead"])
     return levels
 
 
@@ -134,8 +143,8 @@ def _seconds(values: Mapping[str, float]) -> dict[str, float]:
     return {f"{name}_s" if name in _TIMES else name: value for name, value in values.items()}
 
 
-def _overhead(values: Values, engine: str) -> dict[str, dict[str, Any]]:
-    found = overhead_fields(values, engine)
+def _overhead(values: Values, engine: str, family: str = "") -> dict[str, dict[str, Any]]:
+    found = overhead_fields(values, engine, family)
     kinds, pipes = found.pop("per_kind"), found.pop("prefill_compute")
     return {"overhead": _seconds(found), "overhead.per_kind": {f"{k}_s": v for k, v in kinds.items()},
             "overhead.prefill_compute": dict(pipes)}

@@ -81,10 +81,10 @@ def test_every_fitted_coefficient_exists_and_changes_a_profile() -> None:
     found = profile()
     for name in (*FITTED, *FITTED_FIRST):
         coefficient = EVERYTHING[name]
-        engine = name.split("~")[1] if "~" in name else "vllm"
-        base = adjuster({})(replace(found, engine=engine))
-        moved = adjuster({name: coefficient.usual * 1.3})(replace(found, engine=engine))
-        assert moved != base
+        engine = name.split("~")[1] if "~" in name else name.split("/")[1] if "/" in name else "vllm"
+        family = name.split("@")[1].split("/")[0] if "@" in name else "hopper"
+        there = replace(found, engine=engine, architecture=family)
+        assert adjuster({name: coefficient.usual * 1.3})(there) != adjuster({})(there)
 
 
 def test_usual_values_are_inside_their_bounds() -> None:

@@ -60,6 +60,8 @@ class EfficiencyProfile:
     source: str
     extra_reserve: float = 0.0
     """Memory the engine keeps beyond the predicted reserve, learned from a start-up log; may be negative [byte]."""
+    architecture: str = ""
+    """Family of the chip, as in :class:`~planner.core.hardware.chip.Chip`."""
     inherited: Mapping[str, str] = field(default_factory=dict)
     """Table → the level it came from where that is not this SKU and engine."""
 
