@@ -34,3 +34,15 @@ def test_a_calibration_of_another_sku_is_refused(client):
     answer = plan(client, sku="h200", calibration="h100-only")
     assert (answer.status_code, answer.json()["code"]) == (422, "missing_fact")
     assert "h100-sxm-80gb" in answer.json()["detail"]
+
+
+def test_a_calibration_is_compared_with_the_datasheet(client):
+    client.post("/v1/calibrations", json={"id": "measured", "sku": "h100", "record": RECORD})
+    answer = client.get("/v1/calibrations/measured/datasheet")
+    assert answer.status_code == 200, answer.text
+    lines = {line["ceiling"]: line for line in answer.json()["ceilings"]}
+    assert lines["memory bandwidth"]["share"] == pytest.approx(3.0 / 3.35, rel=0.01)
+    assert 0.7 < lines["bf16 peak"]["share"] < 0.9
+    assert client.get("/v1/calibrations/nobody/datasheet").status_code == 404
+    client.post("/v1/calibrations", json={"id": "empty", "sku": "h100", "record": {"curves": []}})
+    assert client.get("/v1/calibrations/empty/datasheet").json()["code"] == "missing_fact"

@@ -18,6 +18,7 @@ from planner.api.metrics import Metrics
 from planner.api.problems import add_handlers
 from planner.api.routers import (
     accuracy,
+    calibrations,
     imports,
     jobs,
     labs,
@@ -51,6 +52,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     imports.router,
     imports.files,
     accuracy.router,
+    calibrations.router,
     *resources.ROUTERS,
     workspace.router,
     jobs.router,

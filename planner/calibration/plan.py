@@ -111,7 +111,7 @@ def cases_for(grid: Grid, dtype: str, ways: dict[str, str]) -> list[Case]:
                   for h in (*grid.heads, *grid.latents) for b, c in grid.decode if f"{_class(h)}:{dtype}" in ways]
         cases += [attention.prompt_case(h, 1, t, dtype) for h in grid.heads[:2] for t in grid.prompts]
         cases += [pointwise.case(n, r, w, dtype) for n in pointwise.KERNELS for r in grid.rows for w in grid.widths]
-    if dtype == "fp32":
+    if dtype == grid.dtypes[0]:  # logits are fp32 whatever the weights are
         cases += [pointwise.sampling_case(b, v) for v in grid.vocabularies for b in (1, 2, 4, 8, 16, 32, 64)]
     return cases
 

@@ -73,6 +73,28 @@ class Curve(_Part):
     left_out_p90: Error | None
 
 
+class CeilingShare(BaseModel):
+    """One ceiling: what was measured, what the datasheet says, and their ratio."""
+
+    ceiling: str
+    measured: float
+    datasheet: float
+    share: float = Field(description="Measured over datasheet [1].")
+    unit: str
+
+
+class DatasheetAnswer(BaseModel):
+    """A calibration beside the datasheet of its SKU, and how far to trust it."""
+
+    id: str
+    sku: str
+    measured_on: str | None
+    partial: str | None
+    noisy: bool | None
+    reason: str | None
+    ceilings: list[CeilingShare]
+
+
 class CalibrationRecord(_Part):
     """One calibration run: device, ceilings, curves, rows, residuals, and how far to trust it."""
 

@@ -105,7 +105,10 @@ def _with_reserve(base: EfficiencyProfile, record: Record, name: str) -> Efficie
 
 def datasheet_comparison(chip: Chip, record: Record) -> list[dict[str, Any]]:
     """What the device reached of each datasheet ceiling, one line each."""
-    reached = record["ceilings"]
+    reached = record.get("ceilings")
+    if not reached:
+        raise MissingFact("The calibration holds no measured ceilings.", fact="calibration.ceilings",
+                          hint="Records of `planner calibrate` hold them; learned reserves do not.")
     lines: list[tuple[str, float, float | None, str]] = [
         ("memory bandwidth", reached["bandwidth_bytes_per_s"], chip.bandwidth, "byte/s")]
     lines += [(f"{dtype} peak", peak, chip.peaks.get(dtype), "FLOP/s")

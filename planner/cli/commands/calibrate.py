@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.calibration.device import Device
     from planner.calibration.kernels.gemm import Shape
 
-QUICK_SECONDS, FULL_SECONDS = 31.0, 165.0
+QUICK_SECONDS, FULL_SECONDS = 27.0, 165.0
 
 
 def command(
@@ -30,7 +30,7 @@ def command(
     model: Annotated[str | None, typer.Option(help="Also time the matrix shapes of this catalogued model.")] = None,
     tp: Annotated[int, typer.Option(min=1, help="Tensor parallelism under which --model is cut.")] = 1,
     threads: Annotated[int, typer.Option(min=0, help="Processor threads to use; 0 means all.")] = 0,
-    seconds: Annotated[float | None, typer.Option(min=1, help="Time budget instead of 31 or 165.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=1, help="Time budget instead of 27 or 165.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON in SI units.")] = False,
 ) -> int:
     """Measure this machine's ceilings and fit its efficiency curves. Example: planner calibrate --quick --verify."""
