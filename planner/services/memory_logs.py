@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from planner.core.architecture.model import Model, ModelCard
 from planner.core.errors import MissingFact, PlannerError
 from planner.core.hardware.chip import Chip
-from planner.core.memory.allocator import BLOCK_TOKENS, PagedPool, layer_needs, paged_pool
+from planner.core.memory.allocator import BLOCK_TOKENS, PagedPool, paged_pool
 from planner.core.memory.budget import Reservation, reservation
 from planner.core.memory.era import Era, era_of
+from planner.core.memory.needs import layer_needs
 from planner.core.memory.weights import draft_bytes_on_rank, weight_bytes_on_rank
 from planner.core.operators.lower import lower, scheme_for
 from planner.core.parallelism import Layout

@@ -19,34 +19,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf
 
-from planner.core.architecture.model import Model, ModelCard
-from planner.core.architecture.parts import KvCache, State
-from planner.core.operators.shard import cache_heads_on_rank, pieces_on_rank
-from planner.core.parallelism import Layout
-from planner.core.precision import CacheFormat
+from planner.core.memory.needs import FULL, STATE, WINDOW, LayerNeed
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.numeric import Number
 
 BLOCK_TOKENS = {"vllm": 16, "generic": 16, "sglang": 1, "trtllm": 32}
 """Tokens of a block by default: vLLM --block-size 16, SGLang --page-size 1, TensorRT-LLM tokens_per_block 32."""
-FULL, WINDOW, STATE = "full", "window", "state"
 _NEARLY_EQUAL = 1.25
 """Kinds whose layer counts differ by less are padded to the larger count instead (vLLM, kv_cache_utils.py)."""
-_FP32, _HALF = 4.0, 2.0  # [byte]
 _UNLIMITED = 2.0**40  # [token] a pool without growing layers limits no context
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayerNeed:
-    """What one layer keeps on a rank."""
-
-    kind: str
-    """full | window | state."""
-    token_bytes: float
-    """Per cached token; of a state, its whole size [byte]."""
-    window: float = inf
-    """Tokens kept at most [token]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,48 +244,3 @@ def _page_bytes(kinds: dict[tuple[str, float], tuple[int, float]], block_tokens:
 def _tokens(page: float, token_bytes: float, block_tokens: int) -> float:
     """Tokens of a group's block: as many whole base blocks as the common page holds."""
     return float(max(1, int(page / (token_bytes * block_tokens) + 1e-9)) * block_tokens)
-
-
-def layer_needs(model: Model | ModelCard, layout: Layout, cache: CacheFormat) -> tuple[tuple[int, LayerNeed], ...]:
-    """What each layer keeps on the rank with the most layers.
-
-    Parameters
-    ----------
-    model : Model or ModelCard
-        The architecture.
-    layout : Layout
-        Tensor parallelism spreads heads (a latent repeats), pipeline stages spread layers, rounded up.
-    cache : CacheFormat
-        KV-cache format.
-
-    Returns
-    -------
-    tuple
-        (layers, need) by kind; layers that read another layer's cache keep nothing.
-    """
-    found: dict[LayerNeed, int] = {}
-    for count, item in _caches(model):
-        if item.stored:
-            heads = cache_heads_on_rank(item, layout.tensor)
-            need = LayerNeed(kind=FULL if item.window is None else WINDOW,
-                             window=inf if item.window is None else float(item.window),
-                             token_bytes=heads * item.entry_bytes(cache.bytes_per_element) / item.stride)
-            found[need] = found.get(need, 0) + count
-    for count, state in _states(model):
-        size = state.fp32_elements * _FP32 + state.model_elements * _HALF
-        need = LayerNeed(kind=STATE, token_bytes=size * pieces_on_rank(state.units, layout.tensor) / state.units)
-        found[need] = found.get(need, 0) + count
-    return tuple((ceil(count / layout.pipeline), need) for need, count in found.items())
-
-
-def _caches(model: Model | ModelCard) -> list[tuple[int, KvCache]]:
-    if isinstance(model, ModelCard):
-        return [(model.layers, KvCache(heads=model.kv_heads, elements_per_head=2.0 * model.head_dim))]
-    return [(count, item) for count, layer in model.layers if layer.mixer is not None for item in layer.mixer.caches()]
-
-
-def _states(model: Model | ModelCard) -> list[tuple[int, State]]:
-    if isinstance(model, ModelCard):
-        return []
-    return [(count, state) for count, layer in model.layers
-            if layer.mixer is not None and (state := layer.mixer.state()) is not None]

@@ -21,11 +21,12 @@ from planner.core.execution.step_table import PlainStepTable, StepTable
 from planner.core.execution.tabulate import floor_growth, step_table
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
-from planner.core.memory.allocator import BLOCK_TOKENS, PagedPool, layer_needs, paged_pool
+from planner.core.memory.allocator import BLOCK_TOKENS, PagedPool, paged_pool
 from planner.core.memory.budget import Reservation, reservation
 from planner.core.memory.cache import CacheFootprint, cache_footprint
 from planner.core.memory.era import era_of
 from planner.core.memory.fit import MemoryFit, memory_fit
+from planner.core.memory.needs import layer_needs
 from planner.core.memory.weights import weight_bytes_on_rank
 from planner.core.operators.card import lower_card
 from planner.core.operators.lower import lower, scheme_for

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from planner.catalog.models import built_in_models
 from planner.core.architecture.model import ModelCard
 from planner.core.errors import UnsupportedFormat
-from planner.core.memory.allocator import LayerNeed, layer_needs, paged_pool
+from planner.core.memory.allocator import paged_pool
 from planner.core.memory.era import era_of
+from planner.core.memory.needs import LayerNeed, layer_needs
 from planner.core.parallelism import Layout
 from planner.core.precision import cache_format
 

@@ -5,7 +5,7 @@ import pytest
 
 from planner.catalog.models import built_in_models
 from planner.core.architecture.model import ModelCard
-from planner.core.memory.allocator import layer_needs, paged_pool
+from planner.core.memory.allocator import paged_pool
 from planner.core.memory.budget import (
     ACTIVATION_MINIMUM,
     CONTEXT_STATIC,
@@ -22,6 +22,7 @@ from planner.core.memory.budget import (
 from planner.core.memory.cache import cache_footprint
 from planner.core.memory.era import era_of
 from planner.core.memory.fit import memory_fit
+from planner.core.memory.needs import layer_needs
 from planner.core.memory.weights import draft_bytes_on_rank, tower_bytes, weight_bytes_on_rank
 from planner.core.operators.card import lower_card
 from planner.core.operators.lower import scheme_for

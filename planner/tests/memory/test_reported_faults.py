@@ -12,9 +12,10 @@ from planner.bootstrap import Planner
 from planner.catalog.chips import built_in_chips
 from planner.catalog.models import built_in_models
 from planner.config import settings
-from planner.core.memory.allocator import LayerNeed, PagedPool, layer_needs, paged_pool
+from planner.core.memory.allocator import PagedPool, paged_pool
 from planner.core.memory.budget import CONTEXT_STATIC, Reservation, graph_bytes, reservation
 from planner.core.memory.era import era_of
+from planner.core.memory.needs import LayerNeed, layer_needs
 from planner.core.memory.weights import weight_bytes_on_rank
 from planner.core.operators.lower import lower, scheme_for
 from planner.core.parallelism import Layout
