@@ -14,7 +14,7 @@ _FILL = (
 )
 _IN = (
     r"(?:in|input|inputs|prompts?|isl|in_tokens|input_tokens|input_len|rein|eingabe|eingang|eingabetokens"
-    r"|entr[eé]e|entrada|ingresso|ingressi|prefill|prompt_tokens|entrantes?|questions?"
+    r"|entr[eé]e|entrada|ingresso|ingressi|prefill|prompt_tokens|entrantes?"
     r"|invoer|hinein|en entr[eé]e|de entrada|in ingresso|d'entr[eé]e|in input|di input|en input)"
 )
 _OUT = (
@@ -58,15 +58,15 @@ _NUMBER_OUT = re.compile(
     r"|len))?"
 )
 _IN_NUMBER = re.compile(
-    rf"(?<![\w-]){_IN}{_FILL}{amount('n')}(?!\s?(?:%|ms|s\b|sec|h\b|gpu|x\b|flight|bit|at once|concurrent"
+    rf"(?<!\w)(?<!\w-){_IN}{_FILL}{amount('n')}(?!\s?(?:%|ms|s\b|sec|h\b|gpu|x\b|flight|bit|at once|concurrent"
     rf"|parallel|in flight|/s)){_TOK}?"
 )
 _OUT_NUMBER = re.compile(
-    rf"(?<![\w-]){_OUT}{_FILL}{amount('n')}(?!\s?(?:%|ms|s\b|sec|h\b|gpu|x\b|bit|at once|concurrent|parallel"
+    rf"(?<!\w)(?<!\w-){_OUT}{_FILL}{amount('n')}(?!\s?(?:%|ms|s\b|sec|h\b|gpu|x\b|bit|at once|concurrent|parallel"
     rf"|in flight|/s)){_TOK}?"
 )
-_KEYED_IN = re.compile(rf"(?<![\w-])(?:{_IN})\s?[=:]\s?{amount('n')}")
-_KEYED_OUT = re.compile(rf"(?<![\w-])(?:{_OUT})\s?[=:]\s?{amount('n')}")
+_KEYED_IN = re.compile(rf"(?<!\w)(?<!\w-)(?:{_IN})\s?[=:]\s?{amount('n')}")
+_KEYED_OUT = re.compile(rf"(?<!\w)(?<!\w-)(?:{_OUT})\s?[=:]\s?{amount('n')}")
 _GENERATE = re.compile(rf"(?:generat\w+|produc\w+|emit\w*|writ\w+|return\w*) {_FILL}{amount('n')}{_TOK}")
 _READ = re.compile(
     r"(?:read\w*|ingest\w*|feed\w*|(?:documents?|docs?|contracts?|e-?mails?|articles?|pages?|transcripts?|tickets?|reports?"

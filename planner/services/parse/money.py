@@ -64,9 +64,9 @@ _API_BARE = re.compile(
 )
 _UNIT_OF_PRICE = re.compile(
     r"(?:(?:cost|price|\$|€|£|usd|dollars?|euros?|bucks|cents?|preis|kosten|kostet|co[uû]t\w*|prix|cuesta"
-    r"|cuestan|costo|coste|costa|precio|prezzo|what|cheap\w*|kost)[^.,;\d]{0,30}?)"
+    r"|cuestan|costo|coste|costa|precio|prezzo|what|expensive|how much|cheap\w*|kost)[^.,;\d]{0,30}?)"
     r"(?:/|per|a|for|of|pro|je|par|por|the|de|del|el|le|der|di|al|un|una|une|eine|einer)?\s?(?:un |the |el |le "
-    r"|a |eine |une )?(?:1\s?)?(?:mtoks?|m(?!\w)|mm(?!\w)|mio|million(?:en|s)?|mill[oó]n|milione|milh[aã]o"
+    r"|a |eine |une )?(?:1\s?)?(?<![a-z])(?:mtoks?|m(?!\w)|mm(?!\w)|mio|million(?:en|s)?|mill[oó]n|milione|milh[aã]o"
     r"|miljoen|1000000|1k\b|thousand|1000)(?:\s?(?:de |di |d')?(?:output |input |generated |total )?(?:tokens?"
     r"|toks?|jetons?|tok))?(?!\s?(?:requests?|reqs?|docs?|documents?|queries|calls|users|messages|prompts|chats))"
 )
@@ -102,6 +102,7 @@ class HourPrice:
 
     value: float
     position: int
+    end: int
     node: bool
     """For the whole box."""
     single: bool = False
@@ -128,7 +129,9 @@ _EDIT = re.compile(
 def read_price_edit(canvas: Canvas) -> list[HourPrice]:
     """A follow-up that changes the price there is: "at 2.40"."""
     match = canvas.first(_EDIT)
-    return [] if match is None else [HourPrice(value=_value(match), position=match.start(), node=False)]
+    return (
+        [] if match is None else [HourPrice(value=_value(match), position=match.start(), end=match.end(), node=False)]
+    )
 
 
 def _value(match: re.Match[str]) -> float:
@@ -167,11 +170,11 @@ def _read_hourly(canvas: Canvas, warn: list[str]) -> list[HourPrice]:
         canvas.claim(*match.span())
         single = bool(match["gpu1"] or match["gpu2"])
         node = bool(match["node1"] or match["node2"] or "all in" in match.group()) and not single
-        prices.append(HourPrice(value=_value(match), position=match.start(), node=node, single=single))
+        prices.append(HourPrice(value=_value(match), position=match.start(), end=match.end(), node=node, single=single))
         _foreign(match, warn)
     if not prices:
         for match in canvas.take(_HOURLY_KEY):
-            prices.append(HourPrice(value=_value(match), position=match.start(), node=False))
+            prices.append(HourPrice(value=_value(match), position=match.start(), end=match.end(), node=False))
             _foreign(match, warn)
     return prices
 
@@ -183,7 +186,7 @@ def _read_companions(canvas: Canvas, warn: list[str], *, have: bool) -> list[Hou
         if not have and match["c"]:
             continue
         canvas.claim(*match.span())
-        prices.append(HourPrice(value=_value(match), position=match.start(), node=False))
+        prices.append(HourPrice(value=_value(match), position=match.start(), end=match.end(), node=False))
         _foreign(match, warn)
     return prices
 

@@ -22,7 +22,7 @@ _CLOSED = re.compile(
 # The shape of an open model's name: a word, perhaps a version, and a size in billions.
 _SHAPED = re.compile(
     r"(?<![\w./-])(?P<name>[a-z][a-z]+(?:[\s-]?v?\d+(?:\.\d+)*)?(?:[\s-][a-z]{3,})??[\s-]?(?:\d+x)?\d+(?:\.\d+)?"
-    r"b)(?:-(?:instruct|chat|it|base))?(?!\w)"
+    r"b)(?:-(?:instruct|chat|it|base))?(?!\w|\s?tok)"
 )
 _BARE_SIZE = re.compile(
     r"(?<![\w.])(?P<size>(?:\d+x)?\d+(?:\.\d+)?b)(?:[\s-](?:vl|moe|dense|instruct|chat|coder"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from planner.services.parse import counts, formats, lengths, load, merging, money, settings, targets
@@ -17,6 +18,7 @@ from planner.services.parse.skus import SkuIndex, SkuMention, unknown_skus
 
 _LOAD = ("concurrency", "request_rate", "slo", "users")
 _AXES = ("tensor_parallel", "data_parallel", "pipeline_parallel", "context_tokens")
+_CORRECTION = re.compile(r"\b(?:sorry|i mean|i meant|no wait|correction|make that|scratch that|oops|err?|no)\b")
 _AGAINST = re.compile(r"\b(?:vs|versus|against|compared?)\b")
 
 
@@ -75,7 +77,7 @@ def read_names(canvas: Canvas, models: ModelIndex, skus: SkuIndex) -> Reading:
     settings.read_settings(canvas, reading.said)
     reading.formats = formats.read_formats(canvas)
     named = skus.find(canvas)
-    reading.models = [*closed_models(canvas, models), *models.find(canvas)]
+    reading.models = _corrected([*closed_models(canvas, models), *models.find(canvas)], canvas.text)
     kept = []
     for mention in sorted([*named, *unknown_skus(canvas)], key=lambda m: m.start):
         before = canvas.open[max(0, mention.start - 24) : mention.start].replace(BLANK, " ")
@@ -86,6 +88,16 @@ def read_names(canvas: Canvas, models: ModelIndex, skus: SkuIndex) -> Reading:
     reading.skus = counts.count_mentions(canvas, kept)
     reading.models += unknown_models(canvas, models)
     return reading
+
+
+def _corrected(mentions: list[ModelMention], text: str) -> list[ModelMention]:
+    """Mentions without those taken back in the same breath: "dsv3... sorry, r1"."""
+    taken_back = {
+        a.start
+        for a, b in pairwise(sorted(mentions, key=lambda m: m.start))
+        if _CORRECTION.search(text[a.end : b.start])
+    }
+    return [m for m in mentions if m.start not in taken_back]
 
 
 def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:

@@ -112,6 +112,11 @@ def settle_formats(parse: dict[str, Any], reading: Reading, vocabulary: Vocabula
         reading.notes.append("8 bit means fp8 on GPUs with fp8 units and weight-only w8a16 on the others.")
 
 
+def _beside(after: int, before: int) -> bool:
+    """Whether a price stands just behind a box, or just before it with the box's count between."""
+    return 0 <= after <= _NEAR or 0 <= before <= 2 * _NEAR
+
+
 def settle_prices(parse: dict[str, Any], reading: Reading, vocabulary: Vocabulary) -> None:
     """Prices per GPU hour: one, or one for each option; a box's price is divided by its GPUs."""
     prices = sorted(reading.prices, key=lambda p: p.position)
@@ -119,7 +124,7 @@ def settle_prices(parse: dict[str, Any], reading: Reading, vocabulary: Vocabular
     values: list[float] = []
     for index, price in enumerate(prices):
         value = price.value
-        near = any(m.boxed and 0 <= price.position - m.end <= _NEAR for m in reading.skus)
+        near = any(m.boxed and _beside(price.position - m.end, m.start - price.end) for m in reading.skus)
         if price.node or (near and not price.single):
             own = gpus[index] if len(prices) > 1 and index < len(gpus) else next((n for n in gpus if n), None)
             entry = vocabulary.sku(skus[0]) if skus else None

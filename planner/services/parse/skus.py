@@ -34,7 +34,8 @@ _BRANDS = (
 )
 _SLUG = re.compile(r"(?P<base>.+?)(?:-(?P<form>sxm|pcie|nvl|oam|server|workstation))?-(?P<memory>\d+)gb")
 _QUALIFIER = re.compile(
-    r"[\s\-,(]{0,2}(?:(?P<form>sxm|pci-?e|nvl(?!\d)|oam|server(?! *s\b)(?=[ ,.?!:;)]|$)|workstation)\d?"
+    r"[\s\-,(]{0,2}(?:with\s|w/\s?)?(?:(?P<form>sxm|pci-?e|nvl(?!\d)|oam|server(?! *s\b)(?=[ ,.?!:;)]|$)"
+    r"|workstation)\d?"
     r"|(?P<memory>\d{2,3})[\s-]?(?:gb?|gib|gigs?)\b"
     r"|(?:vram|hbm\d?e?|nvl72|superchip|tensor core|ada|blackwell|max-?q|gpus?(?=\s*(?:80|40)\s?gb)|edition)\b)\)?"
 )

@@ -31,7 +31,7 @@ _TPOT = r"(?:tpot|time[\s-]per[\s-](?:output[\s-])?token|per[\s-]token(?:[\s-]la
 _ITL = r"(?:itl|inter[\s-]?token(?:[\s-]latency)?|tbt|time between tokens)"
 _GAP = (
     rf"(?:[\s,]*(?:{_BELOW}|{{p}}|mean|avg|average|median|target|slo|latency|time|a|the|needs?|has|arrive|arrives"
-    rf"|comes|within|be|and)){{{{0,5}}}}\s*"
+    rf"|comes|within|be|and|must|should|has to|needs to|may|can)){{{{0,5}}}}\s*"
 )
 
 
@@ -82,9 +82,10 @@ def read_targets(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> N
     """Put ``slo`` into the parse; an inter-token target is taken as time per output token, with a warning."""
     slo: dict[str, float] = {}
     _seconds(canvas, slo, "ttft_s", _NOUN)
-    _seconds(canvas, slo, "tpot_s", _TPOT)
-    if "tpot_s" not in slo and _seconds(canvas, slo, "tpot_s", _ITL):
+    if _seconds(canvas, slo, "tpot_s", _ITL):
         warn.append("itl_as_tpot")
+    else:
+        _seconds(canvas, slo, "tpot_s", _TPOT)
     if "ttft_s" not in slo and (match := canvas.first(_SUB_SECOND)) is not None:
         slo["ttft_s"] = 1
         _percentile(match, slo)
