@@ -14,15 +14,8 @@ from planner.core.errors import InvalidQuantity
 from planner.core.serving.steady_state import VALID_LOAD
 from planner.core.simulation.arrivals import Mix
 from planner.core.simulation.results import SimulationResult, Statistic
-from planner.core.simulation.run import (
-    Measure,
-    System,
-    simulate_benchmark,
-    simulate_closed,
-    simulate_open,
-    simulate_trace,
-    work,
-)
+from planner.core.simulation.run import simulate_benchmark, simulate_closed, simulate_open, simulate_trace
+from planner.core.simulation.system import Measure, System, work
 from planner.core.simulation.trace import read_trace
 from planner.services.plan.answer import PlanService, check_workload, request_tokens
 from planner.services.plan.load import mean_context, solve

@@ -10,7 +10,8 @@ from planner.core.serving.objective import Objective, largest, replicas_for
 from planner.core.simulation.arrivals import Mix
 from planner.core.simulation.laws import law_of
 from planner.core.simulation.results import SimulationResult
-from planner.core.simulation.run import Measure, System, simulate_open, work
+from planner.core.simulation.run import simulate_open
+from planner.core.simulation.system import Measure, System, work
 from planner.core.workload import Workload
 from planner.services.plan.load import mean_context
 from planner.services.sizing.candidates import Candidate

@@ -11,15 +11,10 @@ from planner.core.serving.lengths import RequestLengths
 from planner.core.serving.policy import SGLANG, TENSORRT_LLM, VLLM, ServingLimits
 from planner.core.serving.steady_state import solve_closed, solve_open
 from planner.core.simulation.arrivals import Mix
+from planner.core.simulation.disaggregated import Transfer, simulate_disaggregated
 from planner.core.simulation.laws import law_of
-from planner.core.simulation.run import (
-    Measure,
-    System,
-    Transfer,
-    simulate_closed,
-    simulate_disaggregated,
-    simulate_open,
-)
+from planner.core.simulation.run import simulate_closed, simulate_open
+from planner.core.simulation.system import Measure, System
 from planner.tests.serving.steps import large, small
 
 LIMITS = ServingLimits(kv_capacity_tokens=500_000.0)

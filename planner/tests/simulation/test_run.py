@@ -12,21 +12,14 @@ from planner.core.errors import InvalidQuantity
 from planner.core.serving.policy import SGLANG, TENSORRT_LLM, VLLM, ServingLimits
 from planner.core.simulation.arrivals import JobFactory, Mix, Record, open_stream
 from planner.core.simulation.cluster import Pool, run_by_load
+from planner.core.simulation.disaggregated import Transfer, simulate_disaggregated
 from planner.core.simulation.engine import Replica
 from planner.core.simulation.laws import Empirical, Fixed, LogNormal, Uniform, law_of
 from planner.core.simulation.recorder import Recorder
 from planner.core.simulation.routing import LeastLoaded
-from planner.core.simulation.run import (
-    Measure,
-    System,
-    Transfer,
-    simulate_benchmark,
-    simulate_closed,
-    simulate_disaggregated,
-    simulate_open,
-    simulate_trace,
-)
+from planner.core.simulation.run import simulate_benchmark, simulate_closed, simulate_open, simulate_trace
 from planner.core.simulation.settings import rank_settings
+from planner.core.simulation.system import Measure, System
 from planner.tests.serving.steps import large
 
 LIMITS = ServingLimits(kv_capacity_tokens=400_000, max_num_seqs=128)

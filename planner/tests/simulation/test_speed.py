@@ -9,7 +9,8 @@ import pytest
 from planner.core.serving.policy import VLLM, ServingLimits
 from planner.core.simulation.arrivals import Mix
 from planner.core.simulation.laws import law_of
-from planner.core.simulation.run import Measure, System, simulate_open
+from planner.core.simulation.run import simulate_open
+from planner.core.simulation.system import Measure, System
 from planner.tests.serving.steps import large
 
 

@@ -11,7 +11,8 @@ import pytest
 from planner.core.errors import AdapterError, InvalidQuantity
 from planner.core.serving.policy import VLLM, ServingLimits
 from planner.core.simulation.arrivals import Record
-from planner.core.simulation.run import Measure, System, simulate_trace
+from planner.core.simulation.run import simulate_trace
+from planner.core.simulation.system import Measure, System
 from planner.core.simulation.trace import read_trace
 from planner.services.simulation import files
 from planner.tests.serving.steps import large
