@@ -96,6 +96,9 @@ def test_what_is_missing_is_asked_once_and_the_form_answers(play):
         answer = await person.press(blocks, "form", state=state)
         assert answer["replace_original"] is True
         assert options[0]["value"] in text_of(answer["blocks"])
+        unknown = await person.command("claude opus on 8 h100, 32 clients")
+        assert "claude opus" in text_of(unknown["blocks"])
+        assert "is not in the catalogue" in text_of(unknown["blocks"])
         people = await person.command("customer says 500 users. how many gpus goes in the proposal?")
         shown = [b.get("block_id") for b in people["blocks"]]
         assert {"model", "share", "input_tokens", "output_tokens", "budget_usd"} <= set(shown)

@@ -135,8 +135,9 @@ def form(parsed: Parsed, key: str, vocabulary: Vocabulary) -> list[Block]:
     said = chips(parsed.parse)
     if said:
         blocks.append(context("Read as: " + " · ".join(f"`{chip}`" for chip in said)))
-    if parsed.warn:
-        blocks.append(context("\n".join(warning(code) for code in parsed.warn)))
+    small = [*parsed.notes, *(warning(code) for code in parsed.warn)]
+    if small:
+        blocks.append(context("\n".join(escaped(text) for text in small)))
     if "model" in parsed.ask:
         blocks.append(
             field("model", "Model", select("value", "Choose a model", _models(parsed, vocabulary)), optional=False)

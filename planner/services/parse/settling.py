@@ -66,14 +66,22 @@ def open_names(reading: Reading, models: ModelIndex) -> dict[str, tuple[str, ...
     for mention in reading.models:
         if mention.entry is None:
             choices["model"] = tuple(e.id for e in mention.candidates)
-            reading.warn += [] if mention.known else ["unknown_model"]
+            if not mention.known:
+                _missing(reading, "unknown_model", mention.said)
         elif mention.nicknamed:
             reading.notes.append(_nick_note(mention, models))
     for sku in reading.skus:
         if sku.entry is None:
             choices["skus"] = tuple(e.id for e in sku.candidates or _closest(sku, models.vocabulary))
-            reading.warn += [] if sku.candidates else ["unknown_sku"]
+            if not sku.candidates:
+                _missing(reading, "unknown_sku", sku.said)
     return choices
+
+
+def _missing(reading: Reading, warning: str, said: str) -> None:
+    """Say by name what is in no catalogue."""
+    reading.warn.append(warning)
+    reading.notes.append(f'"{said.strip()}" is not in the catalogue.')
 
 
 def _nick_note(mention: ModelMention, models: ModelIndex) -> str:
