@@ -22,13 +22,13 @@ def show(record: dict[str, Any], sku: str | None) -> None:
                       f"{share:.0%} of the best stream.")
     console.print(_curves(record))
     for line in verdicts(record, sku):
-        console.print(line)
+        console.print(line, soft_wrap=True)
 
 
 def _curves(record: dict[str, Any]) -> Table:
     table = Table()
     for name in ("kernel", "dtype", "points", "floor µs", "memory", "compute", "fit error", "left-out error"):
-        table.add_column(name, justify="left" if name in ("kernel", "dtype") else "right")
+        table.add_column(name, justify="left" if name in ("kernel", "dtype") else "right", no_wrap=name == "kernel")
     for c in record["curves"]:
         p, out = c["parameters"], c["left_out_error"]
         compute = c["ramp"][-1][1] if c["ramp"] else p.get("compute")
