@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from planner.schemas.base import Answer, Name, Question
+from planner.schemas.base import Name, Question
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Money = Annotated[float, Field(ge=0, le=1e12)]
@@ -246,53 +246,3 @@ class ScenarioQuestion(Question):
         Field(default_factory=dict, description="Low and high end of an assumption, in place of the planning range."))
     notes: list[Annotated[str, Field(max_length=500)]] = Field(default_factory=list, max_length=64)
     fleets: list[FixedFleet] = Field(default_factory=list, max_length=64, description="Fixed fleets to judge.")
-
-
-def _by_type(value: object) -> str:
-    """Return which reading of a scenario applies: a text is the name of a stored one."""
-    return "Name" if isinstance(value, str) else "ScenarioQuestion"
-
-
-ScenarioOrName = Annotated[Annotated[ScenarioQuestion, Tag("ScenarioQuestion")] | Annotated[Name, Tag("Name")],
-                           Discriminator(_by_type)]
-
-
-class WhatIfRequest(Question):
-    """A scenario, by value or by the name it is stored under, and what to work out beside the ranking."""
-
-    scenario: ScenarioOrName
-    against: ScenarioOrName | None = Field(None, description="Another scenario to compare with.")
-    sensitivity: bool = True
-    uncertainty: bool = True
-
-
-class FleetRequest(Question):
-    """A scenario, by value or by name, for the optimiser."""
-
-    scenario: ScenarioOrName
-    gap: Annotated[float, Field(ge=0, le=0.5, description="Stop this close to the best [1].")] = 0.005
-    time_limit_s: Annotated[float, Field(gt=0, le=60)] = 8.0
-
-
-class WhatIfAnswer(Answer):
-    """Options ranked by present value, the fleet of the best, what moves it, and what is missing."""
-
-    name: str
-    currency: str
-    best: str | None
-    options: list[dict[str, Any]]
-    missing: list[dict[str, Any]]
-    assumptions: list[str]
-    warnings: list[str]
-
-
-class FleetAnswer(Answer):
-    """The cheapest fleet with its lower bound, or the constraints that cannot be kept together."""
-
-    name: str
-    currency: str
-    status: str
-    lower_bound: float | None
-    gap: float | None
-    conflict: list[str]
-    plan: dict[str, Any] | None

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from planner.api.bodies import JsonRoute
 from planner.api.dependencies import Services, Who, json_answer, problems
 from planner.core.errors import DomainError
-from planner.schemas.scenario import FleetAnswer, FleetRequest, ScenarioQuestion, WhatIfAnswer, WhatIfRequest
+from planner.schemas.procurement import FleetAnswer, FleetRequest, WhatIfAnswer, WhatIfRequest
+from planner.schemas.scenario import ScenarioQuestion
 
 router = APIRouter(prefix="/v1", tags=["procurement"], route_class=JsonRoute)
 

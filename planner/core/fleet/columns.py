@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.core.fleet.offers import Commitment, Offer
 from planner.core.fleet.scenario import Candidate, Scenario
-from planner.core.fleet.sizing import replicas
+from planner.core.fleet.sizing import MOST_REPLICAS, replicas, required
 from planner.core.quantities.arrays import Array
 
 
@@ -178,11 +178,13 @@ def pairs(scenario: Scenario, workload: int) -> list[Pair]:
         In the order of candidates, then pools.
     """
     asked, found = scenario.workloads[workload], []
+    need = float(required(scenario.moments.peak[workload].max(), asked.headroom))
     for candidate in scenario.candidates:
         if candidate.workload != asked.id:
             continue
         for index, pool in enumerate(scenario.pools):
-            if pool.takes(candidate) and (asked.sites is None or pool.site in asked.sites):
+            few = need <= MOST_REPLICAS * pool.capacity(candidate)
+            if few and pool.takes(candidate) and (asked.sites is None or pool.site in asked.sites):
                 most = replicas(scenario.moments.peak[workload], pool.capacity(candidate), asked.headroom, asked.spare)
                 found.append(Pair(candidate=candidate, pool=index, workload=workload, slot=pool.slot(candidate),
                                   capacity=pool.capacity(candidate), most=most.astype(np.float64)))

@@ -75,12 +75,14 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     found = Solution(status=LIMIT, plan=None, npv=None, lower_bound=None, gap=None)
     if asked.columns.count > WHOLE_AT_MOST:
         plan, bound = decompose(asked, gap=gap, time_limit_s=0.9 * time_limit_s)
-        plain = next((way.plan for way in ways(scenario) if way.works), None)
-        found = _solution(_cheaper(plan, plain), bound, gap)
+        found = _solution(plan, bound, gap)
     left = time_limit_s - (time.monotonic() - began)
-    if found.status == OPTIMAL or left <= 0:
-        return found
-    return _whole(asked, found, gap=gap, time_limit_s=left)
+    if found.status == LIMIT and left > 0:
+        found = _whole(asked, found, gap=gap, time_limit_s=left)
+    if found.status == LIMIT:
+        plain = next((way.plan for way in ways(scenario) if way.works), None)
+        found = _solution(_cheaper(found.plan, plain), found.lower_bound, gap)
+    return found
 
 
 def _check_size(scenario: Scenario) -> None:

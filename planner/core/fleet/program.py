@@ -20,6 +20,8 @@ from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array
 
+MOST_SHARE = 1e3
+"""[1] HiGHS keeps whole numbers to 1e-6: coefficients stay far below its inverse."""
 STRUCTURE = "structure"
 """Name of rows that define what the variables mean; no conflict can be blamed on them."""
 
@@ -151,11 +153,11 @@ def _demand_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
             if need <= 0:
                 continue
             hosted = [(place.api(a, s), 1.0) for a in apis]
-            served = [(place.replica(i, s), p.capacity / need) for i, p in mine]
+            served = [(place.replica(i, s), _share(p.capacity, need)) for i, p in mine]
             rows.add(f"demand of {workload.id}", [*served, *hosted], lower=1.0)
             if workload.spot_share < 1.0 and len(firm) < len(mine):
                 rows.add(f"spot share of {workload.id}",
-                         [*((place.replica(i, s), p.capacity / need) for i, p in firm), *hosted],
+                         [*((place.replica(i, s), _share(p.capacity, need)) for i, p in firm), *hosted],
                          lower=1.0 - workload.spot_share)
             if apis:
                 rows.add(STRUCTURE, hosted, upper=1.0)
@@ -171,10 +173,15 @@ def _spare_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
             if need <= 0:
                 continue
             rows.add(STRUCTURE, [(place.replica(i, s), 1.0), (place.used(mark, s), -max(pair.most[s], 1.0))], upper=0.0)
-            lost = workload.spare * pair.capacity / need
-            rows.add(f"spares of {workload.id}", [*((place.replica(j, s), p.capacity / need) for j, p in mine),
+            lost = workload.spare * _share(pair.capacity, need)
+            rows.add(f"spares of {workload.id}", [*((place.replica(j, s), _share(p.capacity, need)) for j, p in mine),
                                                   *((place.api(a, s), 1.0) for a in apis),
                                                   (place.used(mark, s), -lost)], lower=1.0 - _slack(lost))
+
+
+def _share(capacity: float, need: float) -> float:
+    """Part of a need one replica carries; beyond a thousandfold the solver's tolerance would blur whole numbers."""
+    return float(min(capacity / need, MOST_SHARE))
 
 
 def _slack(lost: float) -> float:
@@ -265,7 +272,10 @@ def _money_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
                     for t, usd in enumerate(commitment_spending(c, scenario))]
         entries += [(place.api(i, s), float(usd)) for i, a in enumerate(scenario.apis)
                     for s, usd in enumerate(api_spending(a, scenario))]
-        rows.add("budget", [(c, v / limits.budget_usd) for c, v in entries], upper=1.0)
+        scale = limits.budget_usd or 1.0
+        rows.add("budget", [(c, v / scale) for c, v in entries], upper=limits.budget_usd / scale)
     if limits.capital_usd is not None:
-        rows.add("capital budget", [(place.start(i, t), c.capital_total / limits.capital_usd)
-                                    for i, c in enumerate(place.commitments) for t in range(place.periods)], upper=1.0)
+        scale = limits.capital_usd or 1.0
+        paid = [(place.start(i, t), c.capital_total / scale) for i, c in enumerate(place.commitments)
+                for t in range(place.periods)]
+        rows.add("capital budget", paid, upper=limits.capital_usd / scale)

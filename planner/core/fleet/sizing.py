@@ -15,6 +15,12 @@ ROUNDING = 1e-9
 """[1] Relative slack below which a quotient counts as whole: float noise must not buy a replica."""
 
 
+MOST_REPLICAS = 1e6
+"""[1] A layout that needs more is no candidate: one replica would be less than the solver's tolerance."""
+COUNTABLE = 1e15
+"""[1] Whole numbers a float still tells apart."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlightShare:
     """Share of named people with a request in flight at the busiest moment: an assumption with its range."""
@@ -159,6 +165,9 @@ def replicas(load: Numeric, capacity: Numeric, headroom: float = 0.0, spare: int
         raise InvalidQuantity(f"spare_replicas must be zero or more, got {spare}.", pointer="/spare_replicas")
     exact = required(load, headroom) / require_positive("capacity", capacity)
     whole = np.ceil(exact * (1.0 - ROUNDING))
+    if whole.size and whole.max() > COUNTABLE:
+        raise InvalidQuantity(f"The load takes {whole.max():.3g} replicas, more than can be counted.",
+                              pointer="/workloads")
     return np.where(whole > 0, whole + spare, 0).astype(np.int64)
 
 

@@ -14,6 +14,8 @@ from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sensitivity import Assumption, Change
 from planner.services.procurement.reading import Read
 
+LEAST_GROWTH = -0.99
+"""[1/month] Demand that shrinks faster is gone within the month."""
 PLANNING = "planning range; set it under ranges"
 # Not measurements but the span a buyer should check: list prices move so far in a negotiation or a year.
 SPANS: Mapping[str, tuple[float, float]] = {
@@ -73,8 +75,8 @@ def _demand(read: Read) -> list[Assumption]:
     found = [Assumption(name=name, unit="×", base=1.0, low=low, high=high, change=changes.scale_demand, source=source)]
     growth = scenario.workloads[0].demand.growth
     down, up = _span(read, "growth")
-    found.append(Assumption(name="growth of demand", unit="1/month", base=growth, low=growth + down, high=growth + up,
-                            change=changes.set_growth, source=PLANNING))
+    found.append(Assumption(name="growth of demand", unit="1/month", base=growth, low=max(growth + down, LEAST_GROWTH),
+                            high=min(growth + up, 1.0), change=changes.set_growth, source=PLANNING))
     least, most = _span(read, "headroom")
     found.append(Assumption(name="headroom", unit="of peak", base=scenario.workloads[0].headroom, low=least, high=most,
                             change=changes.set_headroom, source=PLANNING))

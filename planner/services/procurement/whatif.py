@@ -188,6 +188,8 @@ def _against_api(found: tuple[Way, ...], read: Read) -> list[Answer]:
         cost = (ledger(way.plan).npv if not scenario.calendar.discount_rate else money_section(way.plan)["total_usd"])
         for api in scenario.apis:
             price = api.usd_per_request(workload.input_tokens, workload.output_tokens) * workload.rate_per_load
+            if price <= 0:
+                continue
             use = break_even_utilization(cost / seconds, capacity, price)
             rows.append({"way": way.id, "api": api.id, "utilization": unit_price(use),
                          "cheaper": "hardware" if use <= 1 else "api"})

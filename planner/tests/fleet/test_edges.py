@@ -23,7 +23,8 @@ from planner.core.fleet.payback import break_even_month
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.power import Site
 from planner.core.fleet.program import frame, program
-from planner.core.fleet.sizing import request_seconds
+from planner.core.fleet.scenario import Limits
+from planner.core.fleet.sizing import replicas, request_seconds
 from planner.core.fleet.solver import duals
 from planner.core.fleet.uncertainty import Doubt, stress
 from planner.core.fleet.ways import ways
@@ -234,3 +235,27 @@ def test_fleets_too_large_to_build_are_refused(monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 10)
     with pytest.raises(InvalidQuantity, match="variables"):
         optimise(build.scenario())
+
+
+def test_absurdly_small_replicas_are_no_candidates():
+    scenario = build.scenario(candidates=(build.candidate(), build.candidate("dust", gpus=1, capacity=1e-9)))
+    assert next(w for w in ways(scenario) if w.kind == "rent").plan.gpus().max() == 16
+    only = build.scenario(candidates=(build.candidate("dust", gpus=1, capacity=1e-9),))
+    assert not any(w.works for w in ways(only))
+    with pytest.raises(InvalidQuantity, match="counted"):
+        replicas(1e9, 1e-9)
+
+
+def test_a_giant_replica_still_counts_whole():
+    api = ApiOffer(id="api", workload="chat", usd_per_input_token=1.0, usd_per_output_token=1.0)
+    scenario = build.scenario(workloads=(build.workload(peak=1.0, spare=1),), apis=(api,),
+                              candidates=(build.candidate(capacity=1e6, gpus=8),))
+    plan = optimise(scenario, gap=0.0).plan
+    assert plan.running.get("h100 on demand", plan.acquired.get("h100 bought")).max() == 2
+    assert shortfalls(plan) == ()
+
+
+def test_free_budgets_of_nothing_are_conflicts():
+    for limits, name in ((Limits(budget_usd=0.0), "budget"), (Limits(capital_usd=0.0), "capital budget")):
+        answer = optimise(build.scenario(offers=(build.purchase(),), limits=limits))
+        assert answer.conflict == (name, "demand of chat")
