@@ -174,3 +174,10 @@ def test_a_bug_does_not_show_its_inside(client, app):
 ])
 def test_the_short_way_to_a_plan_refuses_what_the_long_way_refuses(client, content):
     refusal(client.post("/v1/plan", content=content, headers=JSON), 422, "malformed")
+
+
+def test_long_names_and_many_faults_stay_readable(client):
+    long = client.post("/v1/skus", json=SKU | {"x" * 900_000: 1})
+    assert len(refusal(long, 422, "invalid_request")["detail"]) < 1000
+    many = client.post("/v1/skus", json=SKU | {f"field{number}": 1 for number in range(5000)})
+    assert len(refusal(many, 422, "invalid_request")["errors"]) == 50

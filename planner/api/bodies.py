@@ -110,6 +110,7 @@ def require_known(request: Request, known: list[str]) -> None:
     """Refuse query parameters that the address does not have: a misspelt one would be silently ignored."""
     for name in request.query_params:
         if name not in known:
+            name = name[:80]  # noqa: PLW2901 - a sentence is no place for more
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known) or 'none'}."
             raise Malformed(f"{name} is not a parameter of {request.url.path}.", pointer=f"/query/{name}", hint=hint)

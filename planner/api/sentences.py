@@ -12,6 +12,10 @@ from pydantic import BaseModel
 
 _SHOWN = 40
 """Characters of a wrong value that a sentence repeats."""
+_NAME = 80
+"""Characters of a field's name that a sentence repeats."""
+_MOST = 50
+"""Fields at fault that one refusal lists."""
 _KINDS = {
     "int_type": "a whole number", "int_parsing": "a whole number", "int_from_float": "a whole number",
     "float_type": "a number", "float_parsing": "a number", "string_type": "a text", "bool_type": "true or false",
@@ -30,9 +34,10 @@ def field_errors(findings: Sequence[Mapping[str, Any]], body: object, body_field
     """Return one pointer and sentence for each finding, the same field once."""
     root = getattr(getattr(body_field, "field_info", None), "annotation", None)
     seen: dict[str, str] = {}
-    for finding in findings:
+    for finding in findings[:_MOST]:
         place, *path = finding["loc"]
-        steps = _real_path(path, body, finding["type"]) if place == "body" else [str(step) for step in path]
+        real = _real_path(path, body, finding["type"]) if place == "body" else [str(step) for step in path]
+        steps = [step if len(step) <= _NAME else step[:_NAME] + "…" for step in real]
         pointer = "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps)
         if place != "body":
             pointer = f"/{place}{pointer}"
