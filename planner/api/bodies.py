@@ -37,7 +37,7 @@ def _why(raw: bytes, error: orjson.JSONDecodeError) -> str:
     here = raw[error.pos:error.pos + 9].decode("utf-8", "replace").lstrip("-")
     if here.startswith(("NaN", "Infinity")):
         return f"The body has {here.split(',')[0].split('}')[0]} at character {error.pos}, which is not JSON: use null."
-    if "recursion" in error.msg:
+    if "depth" in error.msg:
         return f"The body nests more than {MAX_DEPTH} levels deep."
     return f"The body is not valid JSON: {error.msg}."
 
