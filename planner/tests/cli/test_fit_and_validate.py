@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.cli.main import main
-from planner.tests.services.test_kernel_fits import GEMMS
+from planner.tests.services.kernel_rows import GEMMS
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -12,6 +12,7 @@ from planner.core.fitting.forms import FORMS
 from planner.core.fitting.measurement import KernelTable
 from planner.services.fitting import errors_by, fit_kernels, profile_key, profiles_of
 from planner.services.kernel_tables import kernel_tables, merged
+from planner.tests.services.kernel_rows import GEMMS, ROWS, gemm
 
 CHIPS = built_in_chips()
 
@@ -20,26 +21,6 @@ def chip(name: str):
     return CHIPS.chip(
         {"h100_sxm": "h100-sxm-80gb", "a100_sxm": "a100-sxm-80gb", "gb300": "gb300-288gb"}.get(name, name)
     )
-
-
-def gemm(m: int, n: int, k: int, **changes: str) -> dict[str, str]:
-    time = 5e-6 + (n * k + 2 * m * n) / (0.8 * 3.35e12) + 2 * m * n * k / (0.7 * 1.979e15)
-    return {
-        "gpu": "h100_sxm",
-        "engine": "vllm",
-        "version": "0.24.0",
-        "gemm_dtype": "fp8",
-        "m": str(m),
-        "n": str(n),
-        "k": str(k),
-        "latency_us": f"{time * 1e6:.3f}",
-        "bytes": "0",
-        "gate": "",
-        **changes,
-    }
-
-
-GEMMS = [gemm(m, n, k) for m in (1, 32, 512, 8192) for n in (1024, 8192, 28672) for k in (2048, 8192)]
 
 
 def test_files_are_recognised_and_merged() -> None:
@@ -81,143 +62,6 @@ def test_newest_kernels_inside_a_node() -> None:
     beyond = kernel_tables([all_reduce("1.0.0", 8, 1024, gpu="gb300")], chip)
     assert beyond.tables == ()
     assert beyond.refused[0].count == 1
-
-
-ROWS = {
-    "moe": {
-        "gpu": "h100_sxm",
-        "engine": "vllm",
-        "version": "1",
-        "kernel_source": "triton",
-        "moe_dtype": "w4a16_mxfp4",
-        "model": "m",
-        "experts": "128",
-        "topk": "4",
-        "hidden": "2880",
-        "inter": "2880",
-        "tp": "1",
-        "ep": "2",
-        "distribution": "balanced",
-        "num_tokens": "64",
-        "latency_us": "300",
-        "active_experts": "60",
-        "pairs": "128",
-    },
-    "decode": {
-        "gpu": "h100_sxm",
-        "backend": "vllm",
-        "kv_cache_dtype": "fp8",
-        "batch_size": "4",
-        "kv_len": "2048",
-        "num_heads": "32",
-        "num_key_value_heads": "8",
-        "head_dim": "128",
-        "latency_ms": "0.02",
-    },
-    "prompt": {
-        "gpu": "h100_sxm",
-        "backend": "vllm",
-        "attn_dtype": "bfloat16",
-        "kv_cache_dtype": "bfloat16",
-        "batch_size": "1",
-        "isl": "2048",
-        "num_heads": "32",
-        "num_key_value_heads": "8",
-        "head_dim": "128",
-        "latency_ms": "0.1",
-    },
-    "mla_decode": {
-        "gpu": "h100_sxm",
-        "engine": "trtllm",
-        "op": "kernel_decode",
-        "attn_dtype": "bfloat16",
-        "kv_dtype": "bfloat16",
-        "gemm_dtype": "",
-        "heads_per_rank": "16",
-        "batch_size": "8",
-        "q_len": "1",
-        "kv_len": "4096",
-        "latency_us": "40",
-    },
-    "mla_block": {
-        "gpu": "h100_sxm",
-        "engine": "trtllm",
-        "op": "block_decode",
-        "attn_dtype": "bfloat16",
-        "kv_dtype": "fp8",
-        "gemm_dtype": "fp8_block",
-        "heads_per_rank": "16",
-        "batch_size": "8",
-        "q_len": "1",
-        "kv_len": "4096",
-        "latency_us": "90",
-    },
-    "mla_prompt": {
-        "gpu": "h100_sxm",
-        "engine": "trtllm",
-        "op": "kernel_prefill",
-        "attn_dtype": "bfloat16",
-        "kv_dtype": "fp8",
-        "gemm_dtype": "",
-        "heads_per_rank": "16",
-        "batch_size": "1",
-        "q_len": "1024",
-        "kv_len": "2048",
-        "latency_us": "200",
-    },
-    "recurrent_decode": {
-        "op": "gdn",
-        "gpu": "h100_sxm",
-        "engine": "vllm",
-        "kernel_source": "fused",
-        "phase": "generation",
-        "k_heads": "16",
-        "v_heads": "32",
-        "k_dim": "128",
-        "v_dim": "128",
-        "batch_size": "8",
-        "seq_len": "1",
-        "latency_us": "20",
-    },
-    "recurrent_prompt": {
-        "op": "kda",
-        "gpu": "h100_sxm",
-        "engine": "vllm",
-        "kernel_source": "chunk",
-        "phase": "context",
-        "k_heads": "16",
-        "v_heads": "32",
-        "k_dim": "128",
-        "v_dim": "128",
-        "batch_size": "1",
-        "seq_len": "4096",
-        "latency_us": "300",
-    },
-    "gather": {
-        "gpu": "h100_sxm",
-        "nccl_version": "2",
-        "op": "all_gather",
-        "num_gpus": "8",
-        "message_elems": "1",
-        "bytes": "1048576",
-        "latency_us": "30",
-    },
-    "all_to_all": {
-        "gpu": "h100_sxm",
-        "engine": "sglang",
-        "library": "deepep_ht",
-        "phase": "dispatch",
-        "comm_dtype": "fp8",
-        "ep_size": "8",
-        "n_nodes": "1",
-        "hidden": "7168",
-        "topk": "8",
-        "experts": "256",
-        "num_tokens": "128",
-        "sms": "20",
-        "latency_us": "60",
-    },
-}
 
 
 @pytest.mark.parametrize("operator", ROWS)
