@@ -26,7 +26,7 @@ _NODE = (
     r"|pair|set|lot|node|box))|together|all of them|all (?:\d+|four|eight|two))"
 )
 _HOURWORD = r"(?:hours?|hourly|hrs?|h(?!\w)|heures?|stunden?|std|horas?|hora|ora|ore|uur)"
-_PER = r"(?:/|per|an?|the|each|every|pro|je|die|par|de l'|l'|l|la|por|à l'|al|all'|all|die|in der|para|el|-)"
+_PER = r"(?:/|und|and|per|an?|the|each|every|pro|je|die|par|de l'|l'|l|la|por|à l'|al|all'|all|die|in der|para|el|-)"
 _HOUR = (
     rf"(?:\s*(?:all in\s*)?(?:{_PER}\s*){{0,3}}(?:(?P<node1>{_NODE})"
     rf"|(?P<gpu1>{_GPU}))?[\s/-]*(?:{_PER}\s*){{0,3}}{_HOURWORD})"
