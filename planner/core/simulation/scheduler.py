@@ -198,7 +198,7 @@ class Rank:
         if job.alive:
             job.generated = min(job.generated + int(self.settings.gain * (self.k - job.joined_step)), job.output - 1)
             self._leave(job)
-            job.last = self._last_token()
+            job.last = self.now  # the youngest joined after any pause, so its latest token ended the latest step
         else:
             self.prefilling.remove(job)
             self._release(job)
@@ -206,15 +206,6 @@ class Rank:
         job.left = job.target - job.cached
         self.waiting.appendleft(job)
         self.recorder.preemptions += 1
-
-    def _last_token(self) -> float:
-        """Time of the youngest sequence's latest token, which a stall may have set apart."""
-        if self.stalled and sum(count for count, _ in self.stalled) > self.batch:
-            count, time = self.stalled.pop()
-            if count > 1:
-                self.stalled.append((count - 1, time))
-            return time
-        return self.now
 
     def commit(self, steps: int, start: float, first: float, end: float) -> None:
         """The planned steps have run from ``start`` to ``end``, the first of them for ``first`` seconds."""

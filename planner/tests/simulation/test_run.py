@@ -16,7 +16,7 @@ from planner.core.simulation.disaggregated import Transfer, simulate_disaggregat
 from planner.core.simulation.engine import Replica
 from planner.core.simulation.laws import Empirical, Fixed, LogNormal, Uniform, law_of
 from planner.core.simulation.recorder import Recorder
-from planner.core.simulation.routing import LeastLoaded
+from planner.core.simulation.routing import LeastLoaded, PrefixCache
 from planner.core.simulation.run import simulate_benchmark, simulate_closed, simulate_open, simulate_trace
 from planner.core.simulation.settings import rank_settings
 from planner.core.simulation.system import Measure, System
@@ -218,3 +218,37 @@ def test_nonsense_is_refused_by_name(act, field):
     with pytest.raises(InvalidQuantity) as refusal:
         act()
     assert refusal.value.pointer == field
+
+
+def test_goodput_counts_what_met_both_targets():
+    run = simulate_open(system(), MIX, 9.0, 1.0, replace(MEASURE, ttft_target=0.08, tpot_target=0.02))
+    loose = simulate_open(system(), MIX, 9.0, 1.0, replace(MEASURE, ttft_target=10.0, tpot_target=1.0))
+    assert 0.0 < run.attainment < 1.0 == loose.attainment
+    assert run.goodput == pytest.approx(run.attainment * run.request_rate)
+
+
+def test_benchmarks_over_replicas_end_with_their_prompts():
+    assert simulate_benchmark(system(replicas=2), MIX, 16, Measure(requests=100)).finished == 100
+
+
+def test_steps_that_no_context_lengthens():
+    flat = replace(large(), per_context_token=large().per_context_token * 0.0)
+    run = simulate_open(system(table=flat), MIX, 6.0, 1.0, MEASURE)
+    assert run.itl_mean < simulate_open(system(), MIX, 6.0, 1.0, MEASURE).itl_mean
+
+
+def test_whole_prompts_wait_for_a_step_with_room():
+    """Requests that were preempted twice over meet others half-way through the budget."""
+    policy = replace(TENSORRT_LLM, admission=VLLM.admission)
+    limits = replace(LIMITS, kv_capacity_tokens=6000, token_budget=700)
+    run = simulate_open(system(policy=policy, limits=limits), MIX, 4.0, 1.0, MEASURE)
+    assert run.requests == MEASURE.requests
+
+
+def test_conversations_leave_the_cache_oldest_first():
+    cache = PrefixCache(100)
+    for name in ("a", "b", "c"):
+        cache.store(name, 40)
+    assert [cache.tokens(name) for name in ("a", "b", "c")] == [0, 40, 40]
+    cache.store("b", 90)
+    assert [cache.tokens(name) for name in ("b", "c")] == [90, 0]
