@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from planner.core.errors import InvalidQuantity
 from planner.core.fleet.clock import Clock
 from planner.core.fleet.columns import Columns
 from planner.core.fleet.cost import ledger
@@ -223,7 +224,10 @@ def _refine(master: Master, clock: Clock, gap: float) -> float:
     """Ask for patterns at the master's own prices until they no longer help; the best bound they prove."""
     best, pools = 0.0, len(master.scenario.pools)
     while clock.left(0.95) > 0:
-        value, link, convex = master.prices()
+        try:
+            value, link, convex = master.prices()
+        except InvalidQuantity:  # the solver gave up on extreme coefficients; what is proven so far still holds
+            break
         answers = _price_all(master, link[:, :pools], link[:, pools:], gap=gap / 10, budget_s=clock.left(0.95))
         below = value + sum(min(0.0, least - float(s)) for (_, least), s in zip(answers, convex, strict=True))
         fresh = [pattern for pattern, _ in answers if master.add(pattern)]
