@@ -22,7 +22,7 @@ from planner.core.fleet.payback import (
 from planner.core.fleet.power import Site
 from planner.core.fleet.scenario import Limits
 from planner.core.fleet.sensitivity import Assumption, Piece, price_crossover, tornado, two_way
-from planner.core.fleet.uncertainty import Doubt, monte_carlo, spread
+from planner.core.fleet.uncertainty import Doubt, monte_carlo
 from planner.core.fleet.ways import size_pool, ways
 from planner.tests.fleet import build
 
@@ -241,18 +241,6 @@ def test_reservations_renew_when_their_term_ends():
     assert named(scenario, "reserve_base").npv <= named(scenario, "rent").npv
 
 
-def test_a_lognormal_interval():
-    assert spread(80.0, 100.0, 125.0) == pytest.approx(np.log(1.25) / 1.6448536269514722)
-    assert spread(None, 1.0, None) == 0.0
-    with pytest.raises(InvalidQuantity):
-        spread(2.0, 1.0, 3.0)
-    scenario = build.scenario()
-    with pytest.raises(InvalidQuantity):
-        monte_carlo(named(scenario, "rent").plan, sized(scenario), Doubt(), draws=0, seed=1)
-    with pytest.raises(InvalidQuantity):
-        monte_carlo(named(scenario, "rent").plan, sized(scenario), Doubt(demand_cv=-1), draws=1, seed=1)
-
-
 def test_counting_book_value_buying_pays_sooner():
     scenario = build.scenario(calendar=Calendar(periods=36))
     own, rent = named(scenario, "buy").plan, named(scenario, "rent").plan
@@ -301,9 +289,3 @@ def test_broken_promises_are_named():
     spot = build.scenario(workloads=(build.workload(spot_share=0.5),),
                           offers=(build.rental("spot", terms="spot", firm=False),))
     assert named(spot, "spot").broken
-
-
-def test_spot_capacity_counts_only_while_it_is_there():
-    scenario = build.scenario(offers=(build.rental("spot", terms="spot", firm=False, availability=0.8),))
-    # 10 / (3.0 · 0.8) = 4.2 replicas of 4 GPUs: three nodes instead of two.
-    assert named(scenario, "spot").plan.running["spot"].tolist() == [3] * 4

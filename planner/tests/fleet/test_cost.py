@@ -11,7 +11,8 @@ from planner.core.fleet.hosted import ApiOffer
 from planner.core.fleet.offers import CAPITAL_PARTS, RUNNING_PARTS, Stamp
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.power import Site
-from planner.core.fleet.ways import ways
+from planner.core.fleet.uncertainty import Doubt, monte_carlo, spread
+from planner.core.fleet.ways import size_pool, ways
 from planner.tests.fleet import build
 
 ALL_PARTS = frozenset(CAPITAL_PARTS) | frozenset(RUNNING_PARTS)
@@ -117,3 +118,21 @@ def test_nonsense_is_refused(call):
 
 def test_a_stamp_names_its_currency():
     assert Stamp(date="2026-11", source="list price").currency == "USD"
+
+
+def test_spot_capacity_counts_only_while_it_is_there():
+    scenario = build.scenario(offers=(build.rental("spot", terms="spot", firm=False, availability=0.8),))
+    # 10 / (3.0 · 0.8) = 4.2 replicas of 4 GPUs: three nodes instead of two.
+    assert next(w for w in ways(scenario) if w.kind == "spot").plan.running["spot"].tolist() == [3] * 4
+
+
+def test_a_lognormal_interval():
+    assert spread(80.0, 100.0, 125.0) == pytest.approx(np.log(1.25) / 1.6448536269514722)
+    assert spread(None, 1.0, None) == 0.0
+    with pytest.raises(InvalidQuantity):
+        spread(2.0, 1.0, 3.0)
+    scenario = build.scenario()
+    with pytest.raises(InvalidQuantity):
+        monte_carlo(next(w for w in ways(scenario) if w.kind == "rent").plan, size_pool(scenario, 0), Doubt(), draws=0, seed=1)
+    with pytest.raises(InvalidQuantity):
+        monte_carlo(next(w for w in ways(scenario) if w.kind == "rent").plan, size_pool(scenario, 0), Doubt(demand_cv=-1), draws=1, seed=1)
