@@ -132,7 +132,7 @@ def test_a_lognormal_interval():
     with pytest.raises(InvalidQuantity):
         spread(2.0, 1.0, 3.0)
     scenario = build.scenario()
-    with pytest.raises(InvalidQuantity):
-        monte_carlo(next(w for w in ways(scenario) if w.kind == "rent").plan, size_pool(scenario, 0), Doubt(), draws=0, seed=1)
-    with pytest.raises(InvalidQuantity):
-        monte_carlo(next(w for w in ways(scenario) if w.kind == "rent").plan, size_pool(scenario, 0), Doubt(demand_cv=-1), draws=1, seed=1)
+    plan = next(w for w in ways(scenario) if w.kind == "rent").plan
+    for doubt, draws in ((Doubt(), 0), (Doubt(demand_cv=-1), 1)):
+        with pytest.raises(InvalidQuantity):
+            monte_carlo(plan, size_pool(scenario, 0), doubt, draws=draws, seed=1)
