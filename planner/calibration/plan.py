@@ -68,7 +68,7 @@ def _processor_grid(device: Device, extra: Sequence[Shape], *, quick: bool) -> G
     common: dict[str, Any] = {"dtypes": dtypes if quick else (*dtypes, "int8"), "attention_dtypes": dtypes,
               "vocabularies": (32000,), "stream_bytes": float(min(256e6, max(64e6, device.free_bytes / 64)))}
     if quick:
-        return Grid(**common, shapes=(*_SMALL_SHAPES[:4], _SHAPES[0], *extra), tokens=(1, 4, 16, 64, 256),
+        return Grid(**common, shapes=(*_SMALL_SHAPES[:4], _SHAPES[0], *extra), tokens=(1, 4, 8, 16, 64, 256),
                     decode=_pairs((1, 2, 4, 8), (512, 1024, 2048, 4096), 2**14), heads=_GQA[:1], latents=(),
                     prompts=(32, 64, 96, 128, 192, 256), widths=(2048,), rows=_ROWS, vectors=_SHAPES[1:5])
     return Grid(**common, shapes=(*_SMALL_SHAPES, *_SHAPES[:6], *extra), tokens=tuple(2**i for i in range(10)),

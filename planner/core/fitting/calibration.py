@@ -18,7 +18,7 @@ from planner.core.fitting.calibration_forms import Ceilings, Form, form_of
 from planner.core.fitting.kernel_points import Columns, KernelPoint, columns
 from planner.core.quantities.arrays import Array
 
-_RAMP_NODES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 512.0)
+_RAMP_NODES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 _RAMP_MUST_GAIN = 0.85  # a ramp is kept only if it lowers the left-out error to this share: parsimony
 _SOFT = 0.1  # [log time] residuals beyond 10 % weigh linearly
 _NORMAL_90 = 1.6449  # two-sided 90 % quantile of the normal distribution
