@@ -16,6 +16,8 @@ from planner.core.workload import Workload
 from planner.services.plan.question import Deployment
 from planner.services.sizing.candidates import candidates
 from planner.services.sizing.question import Constraints, SizingQuestion
+from planner.services.sizing.reading import sizing_question
+from planner.services.sizing.service import SizingService
 from planner.services.sizing.verify import VERIFIED, Bench, verify
 
 PLANNER = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nonexistent/none.sqlite3"}))
@@ -163,3 +165,39 @@ def test_what_is_too_long_to_simulate_stays_a_closed_form():
                    objective=Objective())
     assert found["options"]
     assert not any(o["verified"] for o in found["options"])
+
+
+@pytest.mark.slow
+def test_candidates_that_simulation_refutes_fall_out():
+    """A percentile that only the longest prompts decide: a closed form passes what a played load does not."""
+    workload = replace(LOAD, input_cv=2.0, output_cv=0.0, request_rate=4.0)
+    found = answer(simulate=True, skus=("h100-sxm-80gb",), workload=workload,
+                   objective=Objective(ttft=0.6, percentile=0.999))
+    assert any("Simulation refutes" in r["reason"] for r in found["rejected"])
+    for index in {i for i in found["picks"].values() if i is not None}:
+        assert found["options"][index]["simulated"]["ttft_s"] <= 0.6
+
+
+def test_a_document_is_the_question():
+    question = sizing_question({
+        "model": "llama-3.1-8b", "skus": ["h100"], "demand": {"request_rate": 5.0, "input_tokens": 10.0,
+                                                              "output_tokens": 10.0, "hourly_request_rates": [1.0]},
+        "slo": {"ttft_s": 1.0}, "constraints": {"formats": ["fp8"], "max_gpus": 8}, "verification": "closed_form"})
+    assert question.objective.ttft == 1.0
+    assert question.hourly_rates == (1.0,)
+    assert question.constraints.formats == ("fp8",)
+    assert not question.simulate
+
+
+def test_unpriced_and_unknown_chips_are_left_out_of_the_catalogue_wide_question():
+    class Odd:
+        def of(self, _):
+            return None
+
+        def skus(self):
+            return ["h100-sxm-80gb", "no-such-chip"]
+
+    found = SizingService(PLANNER.plans, Odd()).answer(replace(QUESTION, skus=()))
+    assert {o["price_source"] for o in found["options"]} == {None}
+    assert found["picks"]["cheapest"] is None
+    assert any(r["sku"] == "no-such-chip" for r in found["rejected"])
