@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 
 import pytest
 
@@ -13,6 +14,7 @@ from api_tests.slack.workspace import TEAM, Workspace
 from planner import main
 from planner.bootstrap import Planner
 from planner.config import settings
+from planner.core.errors import AdapterError
 from planner.slack.app import slack_app
 from planner.slack.settings import BadSlackSetting
 from planner.slack.socket import connect, run, serve
@@ -29,6 +31,14 @@ def test_the_service_carries_the_app_only_when_configured(monkeypatch, database)
     for name, value in environment(database, Workspace()).items():
         monkeypatch.setenv(name, value)
     assert main.create().state.slack.settings.public_url == "https://planner.example"
+
+
+def test_a_missing_extra_is_said(monkeypatch, database):
+    monkeypatch.setenv("PLANNER_DATABASE_URL", database)
+    monkeypatch.setenv("PLANNER_SLACK_SIGNING_SECRET", "s")
+    monkeypatch.setitem(sys.modules, "planner.slack.router", None)
+    with pytest.raises(AdapterError, match="not installed"):
+        main.create()
 
 
 def test_socket_mode_serves_until_told_to_leave(database):

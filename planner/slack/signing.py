@@ -9,7 +9,7 @@ from typing import Literal
 
 WINDOW_S = 300
 """Slack: "if the timestamp is more than five minutes from local time, it could be a replay attack" [s]."""
-LONGEST_BODY = 1_000_000
+LONGEST_BODY = 256_000
 """Slack sends a few kilobytes; nothing legitimate is near this [byte]."""
 Refusal = Literal["oversized", "unsigned", "stale", "forged"]
 
