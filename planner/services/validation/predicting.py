@@ -20,6 +20,8 @@ from planner.services.plan.question import AUTO, Deployment, PlanQuestion
 from planner.services.validation.labels import unstated_cache
 
 _ROOM = 1.1  # a run that was measured did hold its requests; the memory model may be a tenth short of it
+_BENCHMARK_MEMORY = 0.95
+"""Share of memory that tuned runs give the engine (the vLLM and SGLang recipes of public benchmarks) [1]."""
 _MEASURED_LENGTHS = 0.9
 """Mean over nominal length of runs that draw lengths uniformly from 0.8 to 1 of the nominal one [1]."""
 _SAME_FAMILY: Mapping[str, frozenset[str]] = {"fp8": frozenset({"fp8", "fp8_block"}),
@@ -103,7 +105,7 @@ def _cases(rows: Sequence[MeasuredRow], places: Sequence[int], configuration: Co
     admitted = default_max_num_seqs(configuration.engine, chip.memory_bytes)
     deployment = Deployment(
         engine=configuration.engine, tensor_parallel=configuration.layout.tensor, max_num_batched_tokens=budget,
-        max_num_seqs=admitted)
+        max_num_seqs=admitted, memory_utilization=_BENCHMARK_MEMORY)
     fit = configuration.fit(deployment, float(longest.max()))
     limits = configuration.limits(deployment, max(float(fit.kv_pool_bytes), 1.0))
     groups = float(configuration.layout.data * configuration.layout.pipeline)
