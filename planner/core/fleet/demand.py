@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,9 @@ LONGEST_HOURLY = 20 * 8_784
 """[hour] Twenty leap years of hours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Demand:
-    """Load of one workload: a typical stretch of hours at month 0, growing every month."""
+    """Load of one workload: a typical stretch of hours at month 0, growing every month; equal only to itself."""
 
     hourly: Array
     """(hour,) load, in requests/s or in requests in flight."""
@@ -194,6 +195,12 @@ def slices(demands: Sequence[Demand], calendar: Calendar, blocks: int = 1) -> Sl
     InvalidQuantity
         Several blocks over hourly patterns of different lengths, or more blocks than hours.
     """
+    return _slices(tuple(demands), calendar, blocks)
+
+
+@lru_cache(maxsize=64)
+def _slices(demands: tuple[Demand, ...], calendar: Calendar, blocks: int) -> Slices:
+    """The slices of demands already seen: a change of prices moves none of them."""
     periods, shares, peaks, means = [], [], [], []
     for period in range(calendar.periods):
         hours = [hours_of_period(d, calendar, period) for d in demands]
