@@ -125,6 +125,8 @@ def test_a_sku_without_a_price_is_named_missing(client):
 @pytest.mark.parametrize(("change", "status", "code", "part"), [
     ({"currency": "EUR"}, 422, "missing_fact", "exchange"), ({"currency": None}, 422, "invalid_request", "currency"),
     ({"horizon_months": 0}, 422, "invalid_request", "horizon_months"),
+    ({"workloads": [SCENARIO["workloads"][0] | {"demand": {"hourly_csv": "x.csv"}}]}, 422, "invalid_request",
+     "hourly_csv"),
     ({"colour": 1}, 422, "invalid_request", "colour"), ({"workloads": []}, 422, "invalid_request", "workloads"),
     ({"candidates": {"skus": ["h900"]}}, 404, "not_found", "h900"),
     ({"prices": [{"sku": "h100", "kind": "reserved", "price_per_gpu_hour": 1}]}, 422, "invalid_request", "term_months"),

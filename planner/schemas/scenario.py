@@ -35,7 +35,7 @@ Date = Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$", examp
                  AfterValidator(_real_date)]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["USD"])]
 HourLoad = Annotated[float, Field(ge=0, le=1e9)]
-DEMANDS = ("request_rate", "in_flight", "users", "tokens_per_month", "hourly", "hourly_csv")
+DEMANDS = ("request_rate", "in_flight", "users", "tokens_per_month", "hourly")
 NEEDED = {"on_demand": ("price_per_gpu_hour",), "spot": ("price_per_gpu_hour",), "owned": ("units",),
           "reserved": ("price_per_gpu_hour", "term_months"), "purchase": ("card_price", "life_months")}
 MOST_HOURS = 175_680
@@ -54,7 +54,6 @@ class DemandQuestion(Question):
         None, description="Input and output tokens together, total [token/month].")
     hourly: Annotated[list[HourLoad], Field(min_length=1, max_length=MOST_HOURS)] | None = Field(
         None, description="Requests per second hour by hour, total; a typical stretch, or the whole horizon.")
-    hourly_csv: Name | None = Field(None, description="In a file: a CSV beside it with a column request_rate.")
     covers_horizon: bool = Field(default=False, description="hourly runs from the first day to the last.")
     growth_per_month: Annotated[float, Field(gt=-1, le=1)] = 0.0
     peak_to_mean: Annotated[float, Field(ge=1, le=2)] | None = Field(None, description="Of a cosine day [1].")

@@ -12,7 +12,7 @@ from planner.cli import procurement_output as out
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example: planner fleet examples/two_models.toml --xlsx fleet.xlsx")
+@app.command(epilog="Example: planner fleet examples/shared_fleet.toml --xlsx fleet.xlsx")
 def fleet(
     file: Annotated[Path, typer.Argument(help="A scenario: TOML or JSON.")],
     gap: Annotated[float, typer.Option(help="Stop this close to the proven best: 0.005 is half a percent.")] = 0.005,

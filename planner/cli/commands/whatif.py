@@ -13,7 +13,7 @@ app = typer.Typer(add_completion=False)
 File = Annotated[Path | None, typer.Argument(help="A scenario: TOML or JSON. Left out: the options below.")]
 
 
-@app.command(epilog="Examples: planner whatif examples/assistant.toml --html report.html · planner whatif --model "
+@app.command(epilog="Examples: planner whatif examples/rent_or_buy.toml --html report.html · planner whatif --model "
                     "llama-3.3-70b --options 8xh100,4xh200,4xmi300x --in-flight 100 --context 8k")
 def whatif(
     file: File = None,
