@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from planner.catalog.loader import read_toml
 
 Tables = Mapping[str, Mapping[str, float]]
 
@@ -18,14 +21,28 @@ def profile_text(tables: Tables, *, measured_on: str, source: str) -> str:
 
 def write_profiles(root: Path, levels: Mapping[tuple[str, str], Tables], *, measured_on: str,
                    source: str) -> list[Path]:
-    """Every level's file under a folder; the paths written."""
+    """Every level's file under a folder; tables of a file that is already there stay unless they are written anew."""
     written = []
     for (level, engine), tables in sorted(levels.items()):
         path = root / level / f"{engine}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(profile_text(tables, measured_on=measured_on, source=source), encoding="utf-8")
+        kept = _flat(read_toml(path)) if path.is_file() else {}
+        merged = {**kept, **{name: {**kept.get(name, {}), **values} for name, values in tables.items()}}
+        path.write_text(profile_text(merged, measured_on=measured_on, source=source), encoding="utf-8")
         written.append(path)
     return written
+
+
+def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, dict[str, float]]:
+    """Nested TOML tables as dotted names, provenance left out."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in document.items():
+        if isinstance(value, dict) and name != "about":
+            plain = {k: v for k, v in value.items() if not isinstance(v, dict)}
+            if plain:
+                found[prefix + name] = plain
+            found |= _flat(value, f"{prefix}{name}.")
+    return found
 
 
 def _number(value: float) -> str:

@@ -29,6 +29,7 @@ _USABLE = 0.35
 _UNTUNED: Mapping[str, tuple[str, float]] = {"mla_decode": ("memory", 0.15), "mla_prompt": ("compute", 0.25)}
 # Isolated kernels repeat on the same operands, part of which stays in the last-level cache; serving reads them cold.
 _COLD = 0.95
+_FAMILIES = 2  # families a default curve must have been seen on
 # Ranks on one shared bus get 1/p of it each; a table that loses more was taken across sockets, which is that host's.
 _SHARED_BUS = 1.0
 
@@ -82,9 +83,14 @@ def profiles_of(fits: Sequence[CurveFit], architecture: Mapping[str, str]) -> Pr
                 levels.setdefault(group, {})[key] = {}
     for (level, engine), tables in levels.items():
         for key in [k for k, values in tables.items() if not values]:
-            tables[key] = _median([t[key] for (sku, e), t in skus.items() if key in t and engine in {e, "generic"}
-                                   and level in {sku, architecture[sku], "default"}])
-    return {group: tables for group, tables in levels.items() if group[1] != "nccl"}
+            members = {sku: t[key] for (sku, e), t in skus.items() if key in t and engine in {e, "generic"}
+                       and level in {sku, architecture[sku], "default"}}
+            if level == "default" and len({architecture[sku] for sku in members}) < _FAMILIES:
+                del tables[key]  # one family's curve is no statement about the others
+            else:
+                tables[key] = _median([t[key] for (sku, e), t in skus.items() if sku in members and key in t
+                                       and engine in {e, "generic"}])
+    return {group: tables for group, tables in levels.items() if group[1] != "nccl" and tables}
 
 
 def _per_sku(fits: Sequence[CurveFit]) -> Profiles:

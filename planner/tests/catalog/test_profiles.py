@@ -48,6 +48,16 @@ def test_inheritance_is_told() -> None:
     assert read_profile(ROOT, stranger, "vllm").inherited["gemm.bf16"] == "default/generic"
 
 
+def test_written_tables_join_those_already_there(tmp_path: Path) -> None:
+    about = {"measured_on": "2026-11-29", "source": "a test"}
+    first = {"gemm.bf16": {"launch_s": 1e-6, "memory": 0.5}, "overhead.per_kind": {"mla_s": 2e-6}}
+    write_profiles(tmp_path, {("default", "generic"): first}, **about)
+    write_profiles(tmp_path, {("default", "generic"): {"gemm.bf16": {"memory": 0.7}, "gather": {"link": 0.5}}}, **about)
+    text = (tmp_path / "default" / "generic.toml").read_text(encoding="utf-8")
+    for line in ("launch_s = 1e-06", "memory = 0.7", "mla_s = 2e-06", "link = 0.5"):
+        assert line in text
+
+
 def test_engines_without_files_get_the_generic_profile() -> None:
     chip = CHIPS.chip("a100-sxm-80gb")
     assert read_profile(ROOT, chip, "unheard-of").gemm == read_profile(ROOT, chip, "generic").gemm

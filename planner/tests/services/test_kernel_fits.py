@@ -130,8 +130,9 @@ def test_profiles_by_level() -> None:
     assert levels["h100-sxm-80gb", "trtllm"]["gemm.bf16"]["launch_s"] == 2e-6  # the host's floor, not the chip's
     assert levels["h100-sxm-80gb", "trtllm"]["moe.nvfp4"]["launch_s"] == 1e-5  # the kernels it really serves with
     assert levels["h100-sxm-80gb", "sglang"]["moe.bf16"]["launch_s"] == 5e-5  # its default kernel
-    assert levels["default", "generic"]["gather"]["launch_s"] == 3e-6
+    assert levels["hopper", "generic"]["gather"]["launch_s"] == 3e-6
     assert ("h100-sxm-80gb", "nccl") not in levels
+    assert ("default", "generic") not in levels  # one family says nothing about the others
     assert errors_by(fits)["gemm", "h100-sxm-80gb", "vllm"][1] == 20
 
 
