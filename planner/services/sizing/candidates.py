@@ -16,6 +16,8 @@ from planner.services.sizing.question import Row, SizingQuestion
 
 NARROW = (("fp8", "fp8"), ("nvfp4", "nvfp4"))
 """(pipe a chip must have, weight format then offered)."""
+STAGES = (2, 4)
+"""Pipeline stages tried where one domain is too small [1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +49,31 @@ def candidates(plans: PlanService, question: SizingQuestion, sku: Subject, rejec
     for engine in question.constraints.engines:
         base = replace(question.deployment, engine=engine)
         for weights in _formats(plans, question, sku, base):
-            for deployment in _layouts(plans, question, sku, replace(base, weights=weights)):
-                found = _candidate(plans, question, sku, deployment, rejected)
-                if found is None:
-                    continue
+            for found in _fitting(plans, question, sku, replace(base, weights=weights), rejected):
                 same = (engine, found.configuration.layout, found.configuration.weights, found.configuration.kv_cache)
                 if same not in seen:
                     seen.add(same)
                     yield found
+
+
+def _fitting(plans: PlanService, question: SizingQuestion, sku: Subject, base: Deployment,
+             rejected: list[Row]) -> Iterator[Candidate]:
+    """The layouts of one format that fit; pipeline stages over several domains only where nothing fits in one."""
+    fits = False
+    for deployment in _layouts(plans, question, sku, base):
+        found = _candidate(plans, question, sku, deployment, rejected)
+        if found is not None:
+            fits = True
+            yield found
+    if fits or base.tensor_parallel is not None:
+        return
+    resolved, named, _ = plans.resolve(_ask(question, sku, base))
+    for stages in STAGES:
+        wide = replace(named, tensor_parallel=widths(resolved)[-1], pipeline_parallel=stages)
+        found = _candidate(plans, question, sku, wide, rejected)
+        if found is not None:
+            yield found
+            return
 
 
 def _ask(question: SizingQuestion, sku: Subject, deployment: Deployment) -> PlanQuestion:
@@ -93,6 +112,7 @@ def _candidate(plans: PlanService, question: SizingQuestion, sku: Subject, deplo
                rejected: list[Row]) -> Candidate | None:
     row: Row = {"sku": sku if isinstance(sku, str) else sku.get("id", "inline"),
            "deployment": {"engine": deployment.engine, "tensor_parallel": deployment.tensor_parallel,
+                          "pipeline_parallel": deployment.pipeline_parallel,
                           "data_parallel": deployment.data_parallel, "expert_parallel": deployment.expert_parallel,
                           "weights": deployment.weights}}
     try:

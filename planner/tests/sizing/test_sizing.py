@@ -201,3 +201,9 @@ def test_unpriced_and_unknown_chips_are_left_out_of_the_catalogue_wide_question(
     assert {o["price_source"] for o in found["options"]} == {None}
     assert found["picks"]["cheapest"] is None
     assert any(r["sku"] == "no-such-chip" for r in found["rejected"])
+
+
+def test_what_fits_in_no_domain_is_spread_over_stages():
+    found = answer(model="llama-3.1-405b", skus=("h100-sxm-80gb",), objective=Objective(),
+                   constraints=Constraints(formats=("bf16",)))["options"]
+    assert {(o["deployment"]["tensor_parallel"], o["deployment"]["pipeline_parallel"]) for o in found} == {(8, 2)}
