@@ -43,12 +43,13 @@ def command(
 
 def _validated(plans: PlanService, path: Path, calibration: str, learn: int,
                other: Path | None) -> tuple[Validation, dict[str, Any]]:
+    from planner.services.accuracy import scores
     from planner.services.validation.comparison import compare
     from planner.services.validation.learning import MOST, learning_report
-    from planner.services.validation.report import summary, validate
+    from planner.services.validation.report import validate
 
     found = validate(plans, _rows(path), calibration)
-    report = {"file": path.name, **summary(found)}
+    report = {"file": path.name, **scores.report(found)}
     if learn:
         report["learning"] = learning_report(found, min(learn, MOST))
     if other is not None:

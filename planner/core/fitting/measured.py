@@ -59,6 +59,8 @@ class MeasuredRow:
     """Every request has the same lengths, so that requests finish together."""
     engine_call: bool = False
     """Timed inside the engine: no server, tokeniser or transport."""
+    open_loop: bool = False
+    """Requests arrive at a rate, whatever is answered."""
     source: str = ""
     group: str = ""
     """What is left out together when scoring."""

@@ -51,6 +51,8 @@ class Case:
     fixed_lengths: npt.NDArray[np.bool_]
     engine_call: npt.NDArray[np.bool_]
     """Timed inside the engine, without its server."""
+    open_loop: npt.NDArray[np.bool_]
+    """Requests arrive at a rate, so they come back in no cohort, through the engine's native front end."""
     groups: float
     """Attention groups of the replica [1]."""
     gpus: float
@@ -139,8 +141,10 @@ def _columns(found: Predicted, case: Case, profile: EfficiencyProfile, state: St
     prompts = served * np.maximum(mean - pure, 0.0) * np.maximum(answer - 1.0, 1.0) / np.maximum(served - 1.0, 1.0)
     alone = np.where(served > 1, prompts, first)  # time of all prompts of a static batch, run one after the other
     wall = np.where(case.static, alone + (answer - 1.0) * pure, view.ttft + (answer - 1.0) * view.tpot)
-    found.tpot[case.rows] = np.where(case.static, pure, view.tpot)
-    found.ttft[case.rows] = np.where(case.static, alone, np.where(case.engine_call, first, view.ttft))
+    arrived = first + profile.serving.ingest_native
+    found.tpot[case.rows] = np.where(case.static, pure, np.where(case.open_loop, mean, view.tpot))
+    found.ttft[case.rows] = np.where(case.static, alone, np.where(
+        case.open_loop, arrived, np.where(case.engine_call, first, view.ttft)))
     found.rate[case.rows] = served * answer / wall * case.groups / case.gpus
 
 

@@ -121,7 +121,8 @@ def _cases(rows: Sequence[MeasuredRow], places: Sequence[int], configuration: Co
         input_tokens=prompts, output_tokens=answers, users=np.maximum(users, 1.0),
         static=np.array([row.load is Load.STATIC for row in members]),
         fixed_lengths=np.array([row.fixed_lengths for row in members]),
-        engine_call=np.array([row.engine_call for row in members]), groups=groups,
+        engine_call=np.array([row.engine_call for row in members]),
+        open_loop=np.array([row.open_loop for row in members]), groups=groups,
         gpus=float(configuration.layout.gpus))]
 
 

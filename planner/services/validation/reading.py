@@ -123,9 +123,16 @@ def _serving(number: int, record: Record) -> MeasuredRow:
         expert=min(expert, tensor * data), gpus=gpus, tpot=_milliseconds(record, "tpot_ms_mean")
         or _milliseconds(record, "itl_ms_mean"), ttft=_milliseconds(record, "ttft_ms_mean"),
         rate=_number(record, "tok_s_per_gpu"), fixed_lengths=_RANDOM not in note and "uniform" not in note,
-        engine_call="no server" in note or load is Load.STATIC, source=record["source"], group=record["source"],
+        engine_call="no server" in note or load is Load.STATIC, open_loop=_arrives(record),
+        source=record["source"], group=record["source"],
         date=record.get("date_or_version", ""),
         speculative=record["spec_decode"] not in {"", "none"}, problem=problem)
+
+
+def _arrives(record: Record) -> bool:
+    """Whether requests came at a finite rate instead of one user after the other."""
+    name, _, rate = record.get("concurrency", "").partition("=")
+    return name.strip().lower() == "qps" and rate.replace(".", "", 1).isdigit()
 
 
 def _in_flight(record: Record, load: Load) -> float:

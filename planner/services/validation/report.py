@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from planner.core.execution.interval import factors
 from planner.core.execution.step import decode_step
 from planner.core.fitting.gates import gate_rows
 from planner.core.fitting.measured import MeasuredRow
-from planner.core.fitting.residuals import measures
 from planner.core.fitting.runs import Predicted
 from planner.core.quantities.arrays import Array
 from planner.core.quantities.units import MILLI
@@ -146,65 +144,6 @@ def interval_factors(configuration: Configuration, row: MeasuredRow,
     kind = "ttft" if wanted == "ttft" else "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
     below, above = factors(profile.spread[kind], known=known_pair(profile))
     return (1 / above, 1 / below) if wanted == "throughput" else (below, above)
-
-
-def summary(found: Validation) -> dict[str, Any]:
-    """The contract's JSON."""
-    return {
-        "rows": len(found.rows) + sum(n not in {r.number for r in found.rows} for n in found.refused),
-        "predicted": int(np.isfinite(found.first("predicted")).sum()),
-        "refused": _counted(found.refused.values()), "gated": _counted(found.gates.values()),
-        "metrics": _metrics(found, found.kept), "groups": _groups(found),
-    }
-
-
-def _counted(reasons: Iterable[str]) -> list[dict[str, Any]]:
-    return [{"reason": reason, "count": count} for reason, count in Counter(reasons).most_common()]
-
-
-def _metrics(found: Validation, rows: Array) -> dict[str, Any]:
-    names = sorted({row.group for row in found.rows})
-    group = np.array([names.index(row.group) for row in found.rows], dtype=np.int64)
-    metrics: dict[str, Any] = {}
-    for quantity in QUANTITIES:
-        below, above = _bounds(found, quantity)
-        one = measures(np.where(rows, found.column(quantity), np.nan), found.measured(quantity), group, low=below,
-                       high=above)
-        metrics[quantity] = None if one is None else asdict(one)
-    one = measures(np.where(rows, found.first("predicted"), np.nan), found.first("measured"), group, low=found.low,
-                   high=found.high)
-    metrics["primary"] = None if one is None else asdict(one)
-    return metrics
-
-
-def _bounds(found: Validation, quantity: str) -> tuple[Array, Array]:
-    below, above = np.full(len(found.rows), np.nan), np.full(len(found.rows), np.nan)
-    values = found.column(quantity)
-    for place, configuration in found.prepared.configurations.items():
-        low, high = interval_factors(configuration, found.rows[place], quantity)
-        below[place], above[place] = values[place] * low, values[place] * high
-    return below, above
-
-
-def _groups(found: Validation) -> list[dict[str, Any]]:
-    entries = []
-    for names in _GROUPS:
-        members: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        for place, row in enumerate(found.rows):
-            members[tuple(_label(row, name) for name in names)].append(place)
-        for values, places in sorted(members.items()):
-            chosen = np.zeros(len(found.rows), dtype=bool)
-            chosen[places] = True
-            metrics = _metrics(found, found.kept & chosen)
-            if any(m is not None for m in metrics.values()):
-                entries.append({"by": dict(zip(names, values, strict=True)), "n": int((found.kept & chosen).sum()),
-                                "metrics": metrics})
-    return entries
-
-
-def _label(row: MeasuredRow, name: str) -> str:
-    labels = {"engine": row.engine, "gpu": row.sku, "model": row.model, "weights": row.weights, "load": row.load.value}
-    return labels[name]
 
 
 def row_records(found: Validation) -> list[dict[str, Any]]:

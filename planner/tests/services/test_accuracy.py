@@ -17,11 +17,9 @@ from planner.core.execution.step import decode_step, prompt_step
 from planner.core.workload import Workload
 from planner.services.accuracy.corrected import OWN_ROWS, check_model, corrected
 from planner.services.accuracy.files import checked_rows
-from planner.services.accuracy.scores import report
 from planner.services.accuracy.validating import handler, packed, unpacked
 from planner.services.plan.question import Deployment, PlanQuestion
 from planner.services.ports import Caller
-from planner.services.validation.report import summary
 
 DATA = Path(__file__).parents[1] / "data" / "measured_runs.csv"
 RECORDS = list(csv.DictReader(DATA.read_text(encoding="utf-8").splitlines()))
@@ -41,11 +39,6 @@ def configured(planner, model, sku, **deployment):
     load = Workload(input_tokens=1000, output_tokens=500, concurrency=8)
     question = PlanQuestion(model=model, sku=sku, workload=load, deployment=Deployment(**deployment))
     return planner.plans.configure(question)[0]
-
-
-def test_the_answer_is_the_reports_own(planner):
-    found = planner.validations.validation(rows(*RECORDS))
-    assert report(found) == summary(found)
 
 
 def test_every_fault_stands_under_its_own_row(planner):

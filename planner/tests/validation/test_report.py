@@ -12,10 +12,11 @@ from planner.config import settings
 from planner.core.errors import InvalidQuantity
 from planner.core.execution.step import decode_step
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.services.accuracy.scores import report as summary
 from planner.services.validation.comparison import compare
 from planner.services.validation.learning import learn, learning_report
 from planner.services.validation.predicting import prepare
-from planner.services.validation.report import Validation, row_records, summary, validate
+from planner.services.validation.report import Validation, row_records, validate
 from planner.services.validation.shared import fit_runs, overhead_tables
 from planner.tests.validation.test_reading import records
 
