@@ -12,7 +12,7 @@ Count = Annotated[int, Field(ge=1, le=4096)]
 Tokens = Annotated[float, Field(ge=1, le=1e8, description="[token]")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Spread = Annotated[float, Field(ge=0, le=10, description="Coefficient of variation [1]")]
-Seconds = Annotated[float, Field(gt=0, le=1e6, description="[s]")]
+Seconds = Annotated[float, Field(ge=1e-9, le=1e6, description="[s]")]
 FormatName = Annotated[str, Field(min_length=1, max_length=40)]
 SubjectName = Annotated[str, Field(min_length=1, max_length=200)]
 EngineName = Literal["vllm", "sglang", "trtllm", "generic"]
@@ -40,8 +40,8 @@ class WorkloadQuestion(Question):
 
     input_tokens: Tokens = 1000.0
     output_tokens: Tokens = 1000.0
-    concurrency: Annotated[float, Field(gt=0, le=1e7)] | None = None
-    request_rate: Annotated[float, Field(gt=0, le=1e7, description="[1/s]")] | None = None
+    concurrency: Annotated[float, Field(ge=1e-9, le=1e7)] | None = None
+    request_rate: Annotated[float, Field(ge=1e-9, le=1e7, description="[1/s]")] | None = None
     context_tokens: Annotated[float, Field(ge=0, le=1e9, description="[token]")] | None = None
     batch: Annotated[float, Field(ge=1, le=1e9, description="Sequences a decode step advances, in place of the one the "
                                                             "load implies [1]")] | None = None

@@ -17,7 +17,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Money = Annotated[float, Field(ge=0, le=1e12)]
 Count = Annotated[int, Field(ge=0, le=10_000_000)]
 Tokens = Annotated[float, Field(ge=1, le=1e8, description="[token]")]
-Load = Annotated[float, Field(gt=0, le=1e9)]
+Load = Annotated[float, Field(ge=1e-9, le=1e9)]
 Size = Annotated[int, Field(ge=1, le=1024)]
 Months = Annotated[int, Field(ge=1, le=240)]
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from planner.schemas.base import Answer, Question
 from planner.schemas.plan import DeploymentQuestion, EngineName, FormatName, Seconds, Share, Spread, SubjectName, Tokens
 
-Rate = Annotated[float, Field(gt=0, le=1e7, description="[1/s]")]
+Rate = Annotated[float, Field(ge=1e-9, le=1e7, description="[1/s]; the least is one request in thirty years")]
 Percentile = Annotated[float, Field(ge=0.5, le=0.999, description="Share of requests that must meet the objective [1]")]
 
 
