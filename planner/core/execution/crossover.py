@@ -154,6 +154,108 @@ class WeightTraffic:
         return high
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """Attention cores that read alike, in plain numbers per sequence and attended entry."""
+
+    stride: float
+    span: float
+    cache_bytes: float
+    """Over all layers [byte]."""
+    spare_bytes: float
+    """β·W/π less the bytes moved [byte]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossings:
+    """Where the batch changes what limits a step of one configuration, in plain numbers made once."""
+
+    weights: WeightTraffic
+    spans: tuple[_Span, ...]
+    state_bytes: float
+    """Recurrent state read per sequence [byte]."""
+    spare: float
+    """β·ΣW/π less the traffic that grows with the batch, caches aside, per sequence on the rank [byte]."""
+    groups: float
+    """Ranks the replica's sequences spread over [1]."""
+
+    def crossover(self, context: float) -> float | None:
+        """Least real batch whose cache traffic equals the weights its step reads.
+
+        Parameters
+        ----------
+        context : float
+            Mean context [token].
+
+        Returns
+        -------
+        float or None
+            In sequences of the replica [1]; None where there is no cache.
+        """
+        read = self.state_bytes + sum(s.cache_bytes * min(context / s.stride, s.span) for s in self.spans)
+        local = self.weights.meets(read)
+        return None if local is None else local * self.groups
+
+    def critical_step(self, context: float) -> float | None:
+        """Least batch at which the whole step's arithmetic outlasts its traffic, ΣW/π ≥ ΣQ/β.
+
+        Parameters
+        ----------
+        context : float
+            Mean context [token].
+
+        Returns
+        -------
+        float or None
+            In sequences of the replica [1]; None when no batch reaches it. The embedding gather is left out.
+
+        Notes
+        -----
+        Work and every traffic but the weights are linear in the batch, so this is where the arithmetic's spare bytes
+        per sequence have paid for the weights.
+        """
+        spare = self.spare
+        for s in self.spans:
+            spare += s.spare_bytes * min(context / s.stride, s.span) - s.cache_bytes / s.stride
+        local = self.weights.meets(spare)
+        return None if local is None else local * self.groups
+
+
+def crossings(bound: BoundTable) -> Crossings:
+    """The crossings of a table under its ceilings.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings, without variants.
+
+    Returns
+    -------
+    Crossings
+        At datasheet ceilings.
+    """
+    table, one, beta = bound.table, np.asarray(1.0), float(bound.bandwidth)
+    kept = np.array([name != "embedding" for name in table.passes.names], dtype=np.float64)
+    groups: list[tuple[Array, Flow, Array]] = [
+        (table.matmuls.count, table.matmuls.flow(one, one), bound.matmul_peak),
+        (table.states.count, table.states.decode(one), bound.half_peak),
+        (table.passes.count * kept, table.passes.flow(one), bound.half_peak)]
+    if table.mixtures.names:
+        tokens = table.expert_group_tokens(one)
+        groups.append((table.mixtures.count, table.mixtures.flow(tokens), bound.mixture_peak))
+    spare = sum(float(np.dot(count, beta * flow.work / peak - flow.cache - flow.activations))
+                for count, flow, peak in groups)
+    cores, half = table.cores, float(bound.half_peak)
+    spare -= float(np.dot(cores.count, cores.io_bytes))
+    rows = zip(cores.stride.tolist(), cores.span.tolist(), (cores.count * cores.entry_bytes).tolist(),
+               (cores.count * cores.heads * cores.decode_flop).tolist(), strict=True)
+    return Crossings(
+        weights=weight_traffic(bound), state_bytes=float(np.dot(table.states.count, table.states.state_bytes)),
+        spare=spare, groups=float(table.layout.data * table.layout.pipeline),
+        spans=tuple(_Span(stride=stride, span=span, cache_bytes=moved, spare_bytes=beta * flop / half - moved)
+                    for stride, span, moved, flop in rows))
+
+
 def weight_traffic(bound: BoundTable) -> WeightTraffic:
     """Weight bytes of a decode step on one GPU, by batch.
 
@@ -174,78 +276,3 @@ def weight_traffic(bound: BoundTable) -> WeightTraffic:
         dense=float(np.dot(table.matmuls.count, table.matmuls.weight_bytes)), group=float(table.layout.data),
         mixtures=tuple(_Experts(bytes_each=b, experts=e, per_token=k, miss=log1p(-min(k / e, 1 - 1e-12)))
                        for b, e, k in rows))
-
-
-def cache_traffic_per_sequence(bound: BoundTable, context: float) -> float:
-    """Cache and state bytes one sequence's decode step reads on one GPU.
-
-    Parameters
-    ----------
-    bound : BoundTable
-        Operators under ceilings, without variants.
-    context : float
-        [token].
-
-    Returns
-    -------
-    float
-        [byte].
-    """
-    cores, states = bound.table.cores, bound.table.states
-    read = float(np.dot(cores.count * cores.entry_bytes, cores.attended(np.asarray(context))))
-    return read + float(np.dot(states.count, states.state_bytes))
-
-
-def batch_crossover(bound: BoundTable, context: float) -> float | None:
-    """Least real batch whose cache traffic equals the weights its step reads.
-
-    Parameters
-    ----------
-    bound : BoundTable
-        Operators under ceilings, without variants.
-    context : float
-        Mean context [token].
-
-    Returns
-    -------
-    float or None
-        In sequences of the replica [1]; None where there is no cache.
-    """
-    local = weight_traffic(bound).meets(cache_traffic_per_sequence(bound, context))
-    return None if local is None else local * bound.table.layout.data * bound.table.layout.pipeline
-
-
-def batch_critical_step(bound: BoundTable, context: float) -> float | None:
-    """Least batch at which the whole step's arithmetic outlasts its traffic, ΣW/π ≥ ΣQ/β.
-
-    Parameters
-    ----------
-    bound : BoundTable
-        Operators under ceilings, without variants.
-    context : float
-        Mean context [token].
-
-    Returns
-    -------
-    float or None
-        In sequences of the replica [1]; None when no batch reaches it. The embedding gather is left out.
-
-    Notes
-    -----
-    Work and every traffic but the weights are linear in the batch, so this is where the arithmetic's spare bytes per
-    sequence, β·W/π less its own traffic, have paid for the weights.
-    """
-    table, one = bound.table, np.asarray(1.0)
-    beta = float(bound.bandwidth)
-    cores, states = table.cores.decode(one, np.asarray(context)), table.states.decode(one)
-    passes = table.passes.flow(one)
-    kept = np.array([name != "embedding" for name in table.passes.names], dtype=np.float64)
-    groups: list[tuple[Array, Flow, Array]] = [(table.matmuls.count, table.matmuls.flow(one, one), bound.matmul_peak),
-              (table.cores.count, cores, bound.half_peak), (table.states.count, states, bound.half_peak),
-              (table.passes.count * kept, passes, bound.half_peak)]
-    if table.mixtures.names:
-        groups.append((table.mixtures.count, table.mixtures.flow(table.expert_group_tokens(one)), bound.mixture_peak))
-    spare = sum(float(np.dot(count, beta * flow.work / peak - flow.cache - flow.activations))
-                for count, flow, peak in groups)
-    local = weight_traffic(bound).meets(spare)
-    return None if local is None else local * table.layout.data * table.layout.pipeline

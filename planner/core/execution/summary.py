@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,11 @@ _LAUNCH_SHARE = 0.3
 """An operator whose roofline part is a smaller share of its time is bound by its own launch [1]."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorCost:
-    """One operator row over all its executions in a step; totals per busiest GPU."""
+class OperatorCost(NamedTuple):
+    """One operator row over all its executions in a step, per busiest GPU; a tuple, since a plan makes dozens."""
 
     name: str
-    count: float
+    executions: float
     flop: float
     traffic_bytes: float
     link_bytes: float
@@ -114,7 +113,7 @@ def summarise(cost: StepCost, repeats: float = 1.0) -> StepSummary:
     columns = zip(cost.names, (cost.count * repeats).tolist(), flop.tolist(), traffic.tolist(), link.tolist(),
                   times.tolist(), kinds.tolist(), strict=True)
     operators = tuple(
-        OperatorCost(name=name, count=count, flop=w, traffic_bytes=q, link_bytes=sent,
+        OperatorCost(name=name, executions=count, flop=w, traffic_bytes=q, link_bytes=sent,
                      intensity=w / q if q > 0 else None, time_s=t, bound=BOUNDS[kind])
         for name, count, w, q, sent, t, kind in columns if t > 0)
     return StepSummary(

@@ -16,8 +16,8 @@ correction 0.5826 of a reflected walk); Sakasegawa, Ann. Inst. Statist. Math. 29
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from planner.core.quantities import numeric as num
 from planner.core.quantities.numeric import Number
@@ -47,9 +47,8 @@ def at_least_one(expected: Number) -> Number:
     return -num.expm1(-num.minimum(expected, LARGEST_EXPONENT))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flow:
-    """State of one attention group at a given load."""
+class Flow(NamedTuple):
+    """State of one attention group at a given load; a tuple, since a plan makes dozens."""
 
     rate: Number
     """Requests finished [1/s]."""
@@ -88,9 +87,8 @@ class Flow:
         return self.busy * self.biased_step / 2.0 + self.own + self.backlog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
-    """What an evaluation starts from."""
+class Guess(NamedTuple):
+    """What an evaluation starts from; a tuple, as the flow."""
 
     batch: Number
     rate: Number

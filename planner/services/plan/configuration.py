@@ -17,6 +17,7 @@ from planner.core.architecture.model import Model, ModelCard, WeightScheme
 from planner.core.architecture.parameters import count_parameters
 from planner.core.errors import InvalidLayout
 from planner.core.execution.bound import BoundTable, bind
+from planner.core.execution.crossover import Crossings, crossings
 from planner.core.execution.step_table import PlainStepTable, StepTable
 from planner.core.execution.tabulate import floor_growth, step_table
 from planner.core.hardware.chip import Chip
@@ -102,6 +103,8 @@ class Configuration:
     """At the reference context."""
     plain: PlainStepTable
     policy: SchedulerPolicy
+    crossings: Crossings
+    """Where the batch changes what limits a step, at datasheet ceilings."""
     parameters: float
     """All parameters of the language model [1]."""
     memo: Memo = field(default_factory=lambda: Memo(64), compare=False)
@@ -235,7 +238,8 @@ def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Depl
         kv_cache=cache.name, scheme=scheme, table=table, ideal=ideal, bound=bound,
         footprint=cache_footprint(model, layout, cache), paged=_paged(model, layout, cache, deployment.engine),
         weights_bytes=weight_bytes_on_rank(table, model, scheme),
-        steps=steps, plain=steps.plain(), policy=_policy(deployment.engine, resolved.profile),
+        steps=steps, plain=steps.plain(), crossings=crossings(ideal),
+        policy=_policy(deployment.engine, resolved.profile),
         parameters=model.params if isinstance(model, ModelCard) else float(count_parameters(model).total))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.core.errors import MissingFact
-from planner.core.execution.crossover import batch_critical, batch_crossover
+from planner.core.execution.crossover import batch_critical
 from planner.services.plan.configuration import Compiler, Configuration
 from planner.services.plan.load import Load
 from planner.services.plan.question import Deployment
@@ -63,6 +63,6 @@ def _row(choice: Choice, configuration: Configuration, step: float, deployment: 
     return {
         "weights": choice.weights, "kv_cache": choice.kv_cache, "compute": configuration.ideal.block_compute.pipe,
         "batch_critical": batch_critical(configuration.ideal),
-        "batch_crossover": batch_crossover(configuration.ideal, load.context), "step_time_s": step,
+        "batch_crossover": configuration.crossings.crossover(load.context), "step_time_s": step,
         "tokens_per_s": load.batch / step, "max_concurrency": fit.max_concurrency, "fits": fit.fits, "refused": None,
     }

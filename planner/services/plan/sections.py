@@ -10,8 +10,6 @@ import numpy as np
 from planner.core.execution.crossover import (
     batch_critical,
     batch_critical_effective,
-    batch_critical_step,
-    batch_crossover,
 )
 from planner.core.execution.prompt import PromptCost
 from planner.core.execution.summary import StepSummary
@@ -52,14 +50,14 @@ def _traffic(summary: StepSummary) -> Answer:
 
 
 def _operators(summary: StepSummary) -> list[Answer]:
-    return [{"name": o.name, "count": o.count, "flop": o.flop, "traffic_bytes": o.traffic_bytes,
+    return [{"name": o.name, "count": o.executions, "flop": o.flop, "traffic_bytes": o.traffic_bytes,
              "link_bytes": o.link_bytes, "intensity_flop_per_byte": o.intensity, "time_s": o.time_s, "bound": o.bound}
             for o in summary.operators]
 
 
 def decode_section(configuration: Configuration, load: Load, summary: StepSummary) -> Answer:
     """One decode step; bytes and FLOP per busiest GPU, rates per replica."""
-    ideal, chip = configuration.ideal, configuration.resolved.chip
+    ideal, chip, crossings = configuration.ideal, configuration.resolved.chip, configuration.crossings
     rate = load.batch / summary.time_s
     kv_and_weights = summary.weights_bytes + summary.cache_bytes
     peak = ideal.block_compute.peak
@@ -75,8 +73,8 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
         "kv_fraction": summary.cache_bytes / kv_and_weights if kv_and_weights else 0.0,
         "batch_critical": batch_critical(ideal),
         "batch_critical_effective": batch_critical_effective(configuration.bound),
-        "batch_critical_step": None if configuration.table.coarse else batch_critical_step(ideal, load.context),
-        "batch_crossover": batch_crossover(ideal, load.context),
+        "batch_critical_step": None if configuration.table.coarse else crossings.critical_step(load.context),
+        "batch_crossover": crossings.crossover(load.context),
         "batch_crossover_simple": simple_crossover(configuration, load.context),
         "operators": _operators(summary),
     }

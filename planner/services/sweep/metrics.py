@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from planner.core.execution.crossover import (
+    Crossings,
     batch_critical,
     batch_critical_effective,
-    batch_critical_step,
-    batch_crossover,
 )
 from planner.core.execution.step import BOUNDS
 from planner.core.fleet.unit import usd_per_million
@@ -31,10 +30,10 @@ LATENCIES = {"ttft": ("mean", "p50", "p95", "p99"), "tpot": ("mean", "p95", "p99
              "e2e": ("mean", "p95")}
 
 
-def _per_context(function: Callable[[Any, float], float | None]) -> Metric:
+def _per_context(function: Callable[[Crossings, float], float | None]) -> Metric:
     def metric(grid: Grid) -> Array:
         contexts = np.asarray(grid.context)
-        found = [function(grid.configuration.ideal, c) for c in contexts.ravel().tolist()]
+        found = [function(grid.configuration.crossings, c) for c in contexts.ravel().tolist()]
         return np.array([np.nan if v is None else v for v in found]).reshape(contexts.shape)
     return metric
 
@@ -85,8 +84,8 @@ METRICS: Mapping[str, Metric] = {
     "decode.bandwidth_fraction": lambda g: g.decode.traffic / (g.configuration.resolved.chip.bandwidth * g.decode.time),
     "decode.batch_critical": lambda g: batch_critical(g.configuration.ideal),
     "decode.batch_critical_effective": lambda g: batch_critical_effective(g.configuration.bound),
-    "decode.batch_critical_step": _per_context(batch_critical_step),
-    "decode.batch_crossover": _per_context(batch_crossover),
+    "decode.batch_critical_step": _per_context(Crossings.critical_step),
+    "decode.batch_crossover": _per_context(Crossings.crossover),
     "decode.batch_crossover_simple": lambda g: simple_crossover(g.configuration, np.asarray(g.context)),
     "prefill.tokens": lambda g: g.prompt_tokens,
     "prefill.time_s": lambda g: g.prefill.time,

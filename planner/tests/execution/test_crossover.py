@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.core.execution.crossover import batch_critical_step, batch_crossover, weight_traffic
+from planner.core.execution.crossover import crossings, weight_traffic
 from planner.core.execution.step import decode_step
 from planner.tests.build import MODELS, bound
 
@@ -21,7 +21,7 @@ def test_at_the_crossover_cache_equals_weights(model, layout, context) -> None:
     if model == "dense" and "expert" in layout:
         layout = {"tensor": 2, "data": 4}
     table = bound(MODELS[model], **layout)
-    found = batch_crossover(table, context)
+    found = crossings(table).crossover(context)
     assert found is not None
     cost = decode_step(table, np.asarray(max(found, 1e-9)), np.asarray(context))
     append = context / (context + 1)  # the step also writes one entry a sequence
@@ -34,7 +34,7 @@ def test_at_the_crossover_cache_equals_weights(model, layout, context) -> None:
 @given(context=st.floats(1, 1000))
 def test_at_the_critical_batch_arithmetic_equals_traffic(model, context) -> None:
     table = bound(MODELS[model])
-    found = batch_critical_step(table, context)
+    found = crossings(table).critical_step(context)
     if found is None:
         return
     cost = decode_step(table, np.asarray(found), np.asarray(context))

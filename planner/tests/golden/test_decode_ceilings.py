@@ -7,7 +7,7 @@ import pytest
 
 from planner.core.architecture.parameters import count_parameters
 from planner.core.execution.bound import bind
-from planner.core.execution.crossover import batch_critical, batch_critical_step, batch_crossover
+from planner.core.execution.crossover import batch_critical, crossings
 from planner.core.execution.step import decode_step
 from planner.core.memory.cache import cache_footprint
 from planner.core.operators.card import lower_card
@@ -39,18 +39,18 @@ def test_weight_only_halves_batch_critical_and_fp8_keeps_it() -> None:
 
 
 def test_crossover_at_8k_without_the_embedding_table() -> None:
-    assert batch_crossover(bound(LLAMA_70B), 8192.0) == pytest.approx(51.8, abs=0.05)
+    assert crossings(bound(LLAMA_70B)).crossover(8192.0) == pytest.approx(51.8, abs=0.05)
 
 
 def test_fp8_weights_halve_the_crossover_over_bf16_cache() -> None:
-    plain, halved = (batch_crossover(bound(LLAMA_70B, weights=w), 8192.0) for w in ("bf16", "fp8"))
+    plain, halved = (crossings(bound(LLAMA_70B, weights=w)).crossover(8192.0) for w in ("bf16", "fp8"))
     assert plain is not None
     assert halved == pytest.approx(plain / 2, rel=0.02)
 
 
 def test_no_batch_makes_a_long_context_step_compute_bound() -> None:
-    assert batch_critical_step(bound(LLAMA_70B), 8192.0) is None
-    assert batch_critical_step(bound(LLAMA_70B), 64.0) is not None
+    assert crossings(bound(LLAMA_70B)).critical_step(8192.0) is None
+    assert crossings(bound(LLAMA_70B)).critical_step(64.0) is not None
 
 
 def card_step(batch: float) -> tuple[float, float, float]:
