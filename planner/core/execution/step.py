@@ -259,4 +259,4 @@ def _assembled(parts: list[Part], overhead: Array, bandwidth: Array, grid: tuple
 
 
 def _half(bound: BoundTable, count: Array) -> Array:
-    return np.broadcast_to(bound.half_peak, count.shape)
+    return np.full(count.shape, bound.half_peak)

@@ -74,5 +74,6 @@ class Matmuls:
         m = self.tokens(tokens, head_tokens)
         k, n = rows(self.inputs, tokens), rows(self.outputs, tokens)
         io = rows(self.activation_bytes * self.inputs + self.output_bytes * self.outputs, tokens)
-        weights = np.broadcast_to(rows(self.weight_bytes, tokens), m.shape)
+        weights = np.empty_like(m)
+        weights[...] = rows(self.weight_bytes, tokens)
         return Flow(work=2.0 * (k * n) * m, weights=weights, cache=np.zeros_like(m), activations=io * m)
