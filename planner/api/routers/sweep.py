@@ -22,7 +22,7 @@ from planner.services.sweep.output import as_document, flat
 
 router = APIRouter(prefix="/v1", tags=["sweep"], route_class=JsonRoute)
 
-JSON_POINTS, ARROW_POINTS, JOB_POINTS = 100_000, 2_000_000, 50_000_000
+JSON_POINTS, ARROW_POINTS, JOB_POINTS = 100_000, 2_000_000, 5_000_000
 """Points answered as JSON, as Arrow, and by a job [1]."""
 AT_ONCE = 2
 """Sweeps one caller may have running [1]."""

@@ -21,6 +21,14 @@ def as_document(columns: Columns) -> dict[str, Any]:
             "shape": list(columns.shape), "refused": [dict(row) for row in columns.refused]}
 
 
+def as_arrays(columns: Columns) -> dict[str, Any]:
+    """The same document with numbers left in arrays, NaN for null, for a writer that knows arrays."""
+    return {"axes": {axis.path: list(axis.values) for axis in columns.axes},
+            "metrics": {name: values(name, column) if name in LABELS or name in FLAGS else column
+                        for name, column in columns.metrics.items()},
+            "shape": list(columns.shape), "refused": [dict(row) for row in columns.refused]}
+
+
 def values(name: str, column: Array) -> list[Any]:
     """One column as JSON values."""
     missing = ~np.isfinite(column)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 
 from planner.bootstrap import Planner
 from planner.config import settings
 from planner.core.errors import InvalidQuantity
 from planner.services.plan.reading import place, question_of
+from planner.services.ports import Caller
 from planner.services.sweep import service as sweeping
 from planner.services.sweep.axes import read_axes
+from planner.services.sweep.job import handler
 from planner.services.sweep.metrics import LABELS, METRICS
 from planner.services.sweep.output import as_document, values
 
@@ -107,3 +111,12 @@ def test_an_unknown_metric_is_refused_with_the_known_ones() -> None:
 
 def test_every_label_is_a_metric() -> None:
     assert set(LABELS) <= set(METRICS)
+
+
+def test_a_job_writes_the_same_document_from_arrays() -> None:
+    base = {"model": "llama-3.1-70b", "sku": "h100", "deployment": {"tensor_parallel": 1}}
+    axes = {"deployment.weights": ["bf16", "fp8"], "workload.concurrency": [1, 8]}
+    metrics = ["serving.tpot_s.mean", "decode.bound", "fit.fits", "decode.step_time_s"]
+    columns = PLANNER.sweeps.columns(base, read_axes(axes, 100), metrics)
+    told = handler(lambda: PLANNER.sweeps)({"base": base, "axes": axes, "metrics": metrics}, Caller(), lambda *_: None)
+    assert orjson.loads(told.content) == json.loads(json.dumps(as_document(columns)))
