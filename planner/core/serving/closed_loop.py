@@ -18,6 +18,8 @@ ITERATIONS = 8
 not depend on what else is in it [1]."""
 STEEPEST, FLATTEST = -2.0, 0.5
 """Slopes of the map that a secant step believes; steeper ones come from a kink between two points [1]."""
+UNBALANCED = 0.02
+"""Relative gap to Little's law beyond which a flow has not settled [1]."""
 SETTLED = 1e-14
 """Relative change of the rate below which a secant has no slope [1]."""
 
@@ -51,7 +53,27 @@ def closed(law: StepLaw, users: Number, latency: float) -> Flow:
         answered, asked = (asked, target), following
         guess = _guess(flow, guess, users, num.exp(asked), flow.first_token + latency, cap_batch)
         flow = relax(law, guess)
-    return flow
+    return _balanced(law, flow, users, latency)
+
+
+def _balanced(law: StepLaw, flow: Flow, users: Number, latency: float) -> Flow:
+    """The flow itself where Little's law holds; else its rate, with the time a request has split to meet the law.
+
+    Answers of a few tokens have no fixed point that the steps settle on: users move in waves, every prompt delays every
+    other. The rate is then what the work allows, and waiting and decoding share the time in the flow's proportion.
+    """
+    total = users / flow.rate - latency
+    decoding = law.decode_steps * flow.step
+    off = abs(flow.first_token + decoding - total) > UNBALANCED * total
+    least = flow.t_decode + flow.per_token * law.lengths.prompt
+    share = decoding / (flow.first_token + decoding)
+    quickest = num.minimum(law.decode_steps * flow.t_decode, total)
+    kept = num.clip(total * share, quickest, num.maximum(total - least, 0.0))
+    steps = num.maximum(law.decode_steps, 1e-9)
+    return flow._replace(
+        step=num.where(off, num.maximum(kept / steps, flow.t_decode), flow.step),
+        own=num.where(off, num.maximum(total - kept, least), flow.own), backlog=num.where(off, 0.0, flow.backlog),
+        biased_step=num.where(off, 0.0, flow.biased_step))
 
 
 def _first_guess(law: StepLaw, users: Number) -> Guess:

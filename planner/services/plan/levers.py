@@ -86,8 +86,9 @@ def lever_section(found: Sequence[Change], times: list[float], configuration: Co
         else:
             after = change.batch_factor * load.batch / time / change.configuration.layout.gpus
             effect = _effect("decode.tokens_per_s_per_gpu", before, after)
+        helps = effect["after"] > 0 and (effect["ratio"] is None or effect["ratio"] >= USELESS)
         rows.append({"change": change.text, "effect": effect, "note": _note(change, effect, step, time),
-                     "helps": effect["ratio"] is None or effect["ratio"] >= USELESS})
+                     "helps": helps})
     return sorted(rows, key=lambda row: -(row["effect"]["ratio"] or float("inf")))
 
 

@@ -104,15 +104,18 @@ def serving_section(configuration: Configuration, steady: SteadyState, question:
     """The replica under load; rates and concurrency per replica."""
     times = steady.latency
     ttft = {"mean": times.ttft_mean, "p50": times.ttft_p50, "p95": times.ttft_p95, "p99": times.ttft_p99}
+    gaps = question.workload.output_tokens > 1  # a single token has none after it
     tpot = {"mean": times.tpot_mean, "p95": times.tpot_p95, "p99": times.tpot_p99}
+    between = {"mean": times.itl_mean, "p99": times.itl_p99}
     open_loop = question.workload.request_rate is not None
     saturated = bool(steady.saturated)
     meets = _meets(question.objective, finite(times.ttft_p95), finite(times.tpot_p95),
                    overloaded=saturated and open_loop)
     return {
         "concurrency": finite(steady.concurrency), "request_rate": float(steady.request_rate),
-        "ttft_s": {k: finite(v) for k, v in ttft.items()}, "tpot_s": {k: finite(v) for k, v in tpot.items()},
-        "itl_s": {"mean": finite(times.itl_mean), "p99": finite(times.itl_p99)},
+        "ttft_s": {k: finite(v) for k, v in ttft.items()},
+        "tpot_s": {k: finite(v) if gaps else None for k, v in tpot.items()},
+        "itl_s": {k: finite(v) if gaps else None for k, v in between.items()},
         "e2e_s": {"mean": finite(times.e2e_mean), "p95": finite(times.e2e_p95)},
         "ttft_benchmark_s": finite(steady.ttft_benchmark),
         "output_tokens_per_s": float(steady.output_tokens_per_s),
