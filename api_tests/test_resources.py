@@ -70,6 +70,16 @@ def test_if_match_star_means_any_version(client):
     assert "power_w" not in removed.json()
 
 
+@pytest.mark.parametrize(("plural", "taken"), [
+    ("models", "llama-3.1-70b"), ("models", "mixtral-8x7b"), ("skus", "a100")])
+def test_a_name_that_means_a_built_in_entry_cannot_be_taken(client, plural, taken):
+    got = client.get(f"/v1/{plural}/{taken}")
+    made = client.post(f"/v1/{plural}", json=FORMS[plural] | {"id": taken})
+    if got.status_code == 200:
+        assert (made.status_code, made.json()["code"]) == (409, "built_in"), got.json()["id"]
+    assert client.get(f"/v1/{plural}/{taken}").json() == got.json()
+
+
 def test_built_in_entries_are_read_only(client):
     same = SKU | {"id": "h100-sxm-80gb"}
     for call in (client.put("/v1/skus/h100", json=same), client.patch("/v1/skus/h100", json={}),

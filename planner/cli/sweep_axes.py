@@ -8,6 +8,8 @@ from planner.core.errors import InvalidQuantity
 from planner.services.plan.reading import SHORT
 from planner.services.sweep.axes import CONTINUOUS
 
+_MOST = 1_000_000  # values of one axis: as many as a sweep has points
+
 
 def axes_of(texts: list[str]) -> dict[str, list[Any]]:
     """Return the axes of the command line by their dotted fields."""
@@ -37,5 +39,7 @@ def _spread(text: str, name: str) -> list[float]:
     first, last, count = (float(part) for part in text.split(":"))
     if not (first > 0 and last > 0 and count >= 1):
         raise InvalidQuantity(f"--axis {name}={text}: first, last and count must be above zero.")
+    if count > _MOST:
+        raise InvalidQuantity(f"--axis {name}={text}: one axis holds at most {_MOST:,} values.")
     spaced = np.geomspace(first, last, int(count))
     return sorted({float(round(v)) if v >= 10 else float(v) for v in spaced})

@@ -9,7 +9,7 @@ from pydantic import Field
 from planner.schemas.base import Answer, Question
 from planner.schemas.plan import DeploymentQuestion, EngineName, FormatName, Seconds, Share, Spread, SubjectName, Tokens
 
-Rate = Annotated[float, Field(ge=1e-9, le=1e7, description="[1/s]; the least is one request in thirty years")]
+Rate = Annotated[float, Field(ge=1e-9, le=1e5, description="[1/s]; the least is one request in thirty years")]
 Percentile = Annotated[float, Field(ge=0.5, le=0.999, description="Share of requests that must meet the objective [1]")]
 
 
@@ -23,7 +23,7 @@ class SizeDemand(Question):
     output_cv: Spread = 0.0
     arrival_cv: Spread = 1.0
     prefix_cache_hit: Share = 0.0
-    hourly_request_rates: Annotated[list[Annotated[float, Field(ge=0, le=1e7)]], Field(max_length=8784)] = Field([])
+    hourly_request_rates: Annotated[list[Annotated[float, Field(ge=0, le=1e5)]], Field(max_length=8784)] = Field([])
 
 
 class SizeObjective(Question):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from planner.core.architecture.model import Model, ModelCard
-from planner.core.errors import AdapterError, NotFound
+from planner.core.errors import AdapterError, Ambiguous, NotFound
 from planner.core.hardware.chip import Chip
 from planner.services.library import Library, Names
 from planner.services.ports import KINDS, Document, Entry, Kind, Store
@@ -104,6 +104,16 @@ class CatalogService:
     def is_built_in(self, kind: Kind, entry_id: str) -> bool:
         """Tell whether an id is one of the package's own."""
         return entry_id in self.libraries[kind].ids()
+
+    def means_built_in(self, kind: Kind, name: str) -> bool:
+        """Tell whether a bare name already means a built-in entry, which one of that name would hide."""
+        if "/" in name:
+            return False
+        try:
+            meaning = self.libraries[kind].names([]).resolve(name)
+        except (NotFound, Ambiguous):
+            return False
+        return meaning.warning is None
 
     def generation(self, workspace: str = DEFAULT_WORKSPACE) -> int:
         """Return a number that changes whenever an answer over this workspace may change."""

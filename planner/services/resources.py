@@ -150,6 +150,9 @@ class ResourceService:
         if self._catalog.is_built_in(kind, entry_id):
             raise BuiltIn(f"{entry_id} comes with the planner and cannot be changed.", pointer="/id",
                           hint=f"POST the copy under an id of your own, such as my-{entry_id.rsplit('/', 1)[-1]}.")
+        if self._catalog.means_built_in(kind, entry_id):
+            raise BuiltIn(f"{entry_id} is a name of an entry that comes with the planner.", pointer="/id",
+                          hint=f"POST it under an id of your own, such as my-{entry_id}.")
         checked = self._checked(kind, caller, {**document, "id": entry_id})
         return session.entries.add(kind, entry_id, checked, who=caller.name)
 

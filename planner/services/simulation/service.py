@@ -30,6 +30,10 @@ MOST_WORK = 5e7
 """Steps of one simulation at most: minutes [1]."""
 
 
+MOST_RATE = 1e5
+"""Requests a second of one simulation at most: beyond it the clock no longer tells arrivals apart [1/s]."""
+
+
 class SimulationService:
     """Plays loads."""
 
@@ -54,6 +58,9 @@ class SimulationService:
             requests=question.requests, warmup=question.warmup, seed=question.seed,
             ttft_target=plan.objective.ttft_s, tpot_target=plan.objective.tpot_s, percentile=question.percentile,
             progress=lambda done: report(min(done / max(question.requests, 1), 1.0)))
+        if (plan.workload.request_rate or 0.0) > MOST_RATE:
+            raise InvalidQuantity(f"A simulation takes at most {MOST_RATE:,.0f} requests/s.",
+                                  pointer="/plan/workload/request_rate")
         asked = question.requests + (plan.workload.concurrency or 0.0)
         if work(system, plan.workload.input_tokens, asked) > MOST_WORK:
             raise InvalidQuantity("This simulation would take too long: too many requests, or prompts of too many "

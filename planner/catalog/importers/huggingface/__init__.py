@@ -8,7 +8,7 @@ from planner.catalog.importers.huggingface.blocks import Draft
 from planner.catalog.importers.huggingface.fields import Fields
 from planner.catalog.importers.huggingface.nesting import LanguagePart, language_part
 from planner.catalog.importers.huggingface.quantization import cache_format_of, scheme_of
-from planner.catalog.importers.huggingface.registry import known_types, reader_of
+from planner.catalog.importers.huggingface.registry import Reader, known_types, reader_of
 from planner.catalog.importers.huggingface.skiplists import PARTS
 from planner.catalog.importers.huggingface.towers import towers_of
 from planner.core.architecture.model import Model, Tower
@@ -18,6 +18,7 @@ from planner.core.errors import InvalidQuantity, MissingFact
 __all__ = ["known_types", "read_config"]
 
 _MOST_FIELDS = 5_000
+_LARGEST = 1e13  # elements of one matrix
 _SAMPLED = 4  # layers of a kind that vote on whether a list skips it
 
 
@@ -36,7 +37,7 @@ def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, .
     fields = Fields(part.values, part.pointer)
     fields.understood("model_type", "quantization_config", "quantization", "producer", "text_config", "vision_config",
                       "audio_config", *part.read)
-    draft = reader(fields, part.model_type)
+    draft = _drafted(reader, fields, part)
     unknown = fields.unknown()
     if unknown:
         raise MissingFact(f"Not understood, and it could change the answer: {', '.join(unknown[:8])}.",
@@ -46,6 +47,22 @@ def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, .
     if part.values.get("num_nextn_predict_layers") and not any(t.kind == "mtp" for t in (*draft.towers, *found)):
         uncounted = (*uncounted, "mtp")
     return _model(id, draft, part, _quantization(config, part.values), found, uncounted)
+
+
+def _drafted(reader: Reader, fields: Fields, part: LanguagePart) -> Draft:
+    """The layers; zeros where a size must divide are refused by their names."""
+    try:
+        draft = reader(fields, part.model_type)
+        sizes = [m.elements for _, layer in draft.layers for m in layer.matrices()]
+    except ZeroDivisionError:
+        sizes = [0]
+    if min(sizes, default=1) <= 0 or draft.shape.vocabulary <= 0:
+        zeros = [name for name, value in part.values.items() if value == 0 and not isinstance(value, bool)]
+        raise InvalidQuantity(f"Must be above zero: {', '.join(zeros[:8]) or 'a size of the layers'}.",
+                              pointer=f"{part.pointer}/{zeros[0]}" if zeros else part.pointer)
+    if max(sizes, default=1) > _LARGEST:
+        raise InvalidQuantity(f"One matrix of {max(sizes):.3g} elements is not one of a model.", pointer=part.pointer)
+    return draft
 
 
 def _quantization(config: Mapping[str, object], text: Mapping[str, object]) -> object:
