@@ -142,9 +142,11 @@ def test_a_missing_unit_is_refused_by_name_with_what_would_do(client):
     assert "w8a16" in body["hint"]
 
 
-def test_a_long_prompt_warns(client):
-    answer = ask(client, workload={"input_tokens": 200_000, "concurrency": 1}).json()
-    assert any("trained" in line for line in answer["warnings"])
+@pytest.mark.parametrize(("load", "name"), [
+    ({"input_tokens": 200_000}, "input + output"), ({"context_tokens": 200_000}, "context_tokens")])
+def test_a_context_over_the_trained_length_warns(client, load, name):
+    answer = ask(client, workload=load | {"concurrency": 1}).json()
+    assert any("trained" in line and line.startswith(name) for line in answer["warnings"])
 
 
 def test_an_overloaded_replica_links_the_simulation_that_plays_it(client):

@@ -80,11 +80,13 @@ def warnings(configuration: Configuration, workload: Workload) -> list[str]:
     found = []
     model, chip = configuration.resolved.model, configuration.resolved.chip
     compute = configuration.ideal.block_compute
+    asked = workload.input_tokens + workload.output_tokens
+    longest, name = max((asked, "input + output"), (workload.context_tokens or 0.0, "context_tokens"))
     if isinstance(model, ModelCard):
         found.append("Only a five-field card is known: attention FLOP and activation traffic count as zero, and prompt "
                      "times are lower bounds.")
-    elif model.context_trained is not None and workload.input_tokens + workload.output_tokens > model.context_trained:
-        found.append(f"input + output = {workload.input_tokens + workload.output_tokens:,.0f} tokens exceeds the "
+    elif model.context_trained is not None and longest > model.context_trained:
+        found.append(f"{name} = {longest:,.0f} tokens exceeds the "
                      f"{model.context_trained:,} the model was trained for.")
     if compute.weight_only and configuration.weights in {"mxfp4", "nvfp4"}:
         found.append(f"{chip.name} has no fp4 units: {configuration.weights} weights run weight-only at the "
