@@ -32,5 +32,6 @@ def test_the_api_is_as_documented(server, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_api_is_as_documented_at_length(server, tmp_path):
-    fuzz(server, tmp_path, "--max-examples", "30")
+    fuzz(server, tmp_path, "--max-examples", "8")
