@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.config import Settings
 from planner.services.catalog import CatalogService
-from planner.services.library import Library
+from planner.services.kinds import Library
 from planner.services.ports import Kind, Queue
 from planner.services.resources import ResourceService
 

@@ -45,7 +45,7 @@ def test_socket_mode_serves_until_told_to_leave(database):
     async def story():
         workspace = Workspace()
         await workspace.start()
-        planner = Planner(settings(environment(database, workspace, PLANNER_SLACK_APP_TOKEN="xapp")))  # noqa: S106
+        planner = Planner(settings(environment(database, workspace, PLANNER_SLACK_APP_TOKEN="xapp")))  # noqa: S106 - no secret
         slack = slack_app(planner)
         serving = asyncio.create_task(serve(slack))
         await workspace.until(lambda: bool(workspace.sockets))

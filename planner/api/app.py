@@ -70,7 +70,7 @@ def create_app(planner: Planner) -> FastAPI:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=static_folder()), name="static")
     add_handlers(app)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign] # FastAPI documents this hook
     if planner.settings.answer_cache_entries:
         app.add_middleware(AnswerCache, entries=planner.settings.answer_cache_entries,
                            generation=lambda: planner.catalog.generation())  # noqa: PLW0108 - not before upgrade

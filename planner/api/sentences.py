@@ -30,7 +30,7 @@ _LENGTHS = {"string_too_short": ("at least", "min_length", "characters"),
             "too_short": ("at least", "min_length", "items"), "too_long": ("at most", "max_length", "items")}
 
 
-def field_errors(findings: Sequence[Mapping[str, Any]], body: object, body_field: Any) -> list[dict[str, str]]:  # noqa: ANN401
+def field_errors(findings: Sequence[Mapping[str, Any]], body: object, body_field: Any) -> list[dict[str, str]]:  # noqa: ANN401 - FastAPI's
     """Return one pointer and sentence for each finding, the same field once."""
     root = getattr(getattr(body_field, "field_info", None), "annotation", None)
     seen: dict[str, str] = {}

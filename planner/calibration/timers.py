@@ -26,7 +26,7 @@ class CudaTimer:
     def sampler(self, run: Callable[[int], object], rotations: int) -> Sampler:
         """A sampler whose seconds are per launch."""
         with torch.cuda.device(self._device):
-            side = torch.cuda.Stream()  # type: ignore[no-untyped-call, unused-ignore]
+            side = torch.cuda.Stream()  # type: ignore[no-untyped-call, unused-ignore] # untyped in torch
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
                 for slot in range(min(rotations, 3)):
@@ -62,7 +62,7 @@ class CudaTimer:
 
     @staticmethod
     def _elapsed(run: Callable[[], object]) -> float:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call, unused-ignore]
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call, unused-ignore] # untyped in torch
         start.record()
         run()
         end.record()

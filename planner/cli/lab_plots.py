@@ -24,7 +24,7 @@ def _axes(width: float, height: float) -> Axes:
 
 
 def _save(axes: Axes, path: str) -> None:
-    axes.get_figure(root=True).savefig(path, format="svg")  # type: ignore[union-attr]
+    axes.get_figure(root=True).savefig(path, format="svg")  # type: ignore[union-attr] # axes are drawn
 
 
 def roofline_svg(answer: Answer, path: str) -> None:

@@ -52,7 +52,7 @@ COMMANDS: dict[str, str] = {
 class Deferred(TyperCommand):
     """A sub-command that is imported when it is run, not when it is listed."""
 
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:  # noqa: ANN401
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:  # noqa: ANN401 - click's own
         """Load the real command and let it parse its arguments."""
         return load(str(self.name)).make_context(info_name, args, parent=parent, **extra)
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from planner.core.architecture.model import Model, ModelCard
 from planner.core.errors import AdapterError, Ambiguous, NotFound
 from planner.core.hardware.chip import Chip
-from planner.services.library import Library, Names
+from planner.services.kinds import Library, Names
 from planner.services.ports import KINDS, Document, Entry, Kind, Store
 
 DEFAULT_WORKSPACE = "default"

@@ -64,7 +64,7 @@ class SlackApp:
 
         async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
             # bolt tells the person itself when there is none
-            return await self.installs.authorize(enterprise_id, team_id)  # type: ignore[return-value]
+            return await self.installs.authorize(enterprise_id, team_id)  # type: ignore[return-value] # Bolt takes None
 
         bolt = AsyncApp(
             signing_secret=self.settings.signing_secret or "socket-mode",

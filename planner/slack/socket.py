@@ -23,7 +23,7 @@ async def connect(slack: SlackApp) -> AsyncSocketModeHandler:
     handler = AsyncSocketModeHandler(
         slack.bolt, slack.settings.app_token, web_client=web_client(slack.settings.app_token, slack.settings.api_url)
     )
-    await handler.connect_async()  # type: ignore[no-untyped-call]
+    await handler.connect_async()  # type: ignore[no-untyped-call] # slack_sdk has no types here
     return handler
 
 
@@ -35,7 +35,7 @@ async def serve(slack: SlackApp) -> None:
     await slack.start()
     handler = await connect(slack)
     await leaving.wait()
-    await handler.close_async()  # type: ignore[no-untyped-call]
+    await handler.close_async()  # type: ignore[no-untyped-call] # slack_sdk has no types here
     await slack.stop()
 
 

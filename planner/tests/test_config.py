@@ -30,7 +30,7 @@ def test_what_the_environment_says():
 @pytest.mark.parametrize(("name", "value", "error"), [
     ("PLANNER_PORT", "http", BadSetting), ("PLANNER_PORT", "70000", InvalidQuantity),
     ("PLANNER_EMBEDDED_WORKER", "maybe", BadSetting), ("PLANNER_LOG_LEVEL", "loud", BadSetting),
-    ("PLANNER_JOB_RESULT_DAYS", "0", InvalidQuantity), ("PLANNER_HOST", "0.0.0.0", UnsafeBind),  # noqa: S104
+    ("PLANNER_JOB_RESULT_DAYS", "0", InvalidQuantity), ("PLANNER_HOST", "0.0.0.0", UnsafeBind),  # noqa: S104 - refused
 ])
 def test_what_cannot_be_used_is_refused_by_name(name, value, error):
     with pytest.raises(error) as refusal:
@@ -44,7 +44,7 @@ def test_loopback_addresses(host):
     assert loopback(host) == host
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])  # noqa: S104
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])  # noqa: S104 - refused
 def test_other_addresses_wait_for_keys(host):
     with pytest.raises(UnsafeBind):
         loopback(host)

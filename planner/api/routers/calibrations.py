@@ -17,7 +17,7 @@ _Name = Annotated[str, Path(min_length=1, max_length=300, description="Id of a s
 
 @router.get("/{id:path}/datasheet", operation_id="calibration_datasheet", response_model=DatasheetAnswer,
             responses=problems(404))
-def datasheet(planner: Services, who: Who, id: _Name) -> Response:  # noqa: A002
+def datasheet(planner: Services, who: Who, id: _Name) -> Response:
     """Compare what a calibration measured with the datasheet of its SKU: bandwidth and peaks, each as a share."""
     entry = planner.resources.get("calibration", who, id)
     found = planner.catalog.sku(str(entry.document["sku"]), who.workspace)

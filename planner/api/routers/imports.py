@@ -42,7 +42,7 @@ async def safetensors_index(planner: Services, body: Annotated[dict[str, Any], B
 @files.post("/gguf", operation_id="import_gguf", response_model=ModelFilesAnswer, responses=problems(),
             openapi_extra={"requestBody": {"required": True, "content": {
                 _GGUF_MEDIA: {"schema": {"type": "string", "format": "binary"}}}}})
-async def gguf(request: Request, planner: Services, id: _Id = "imported") -> Response:  # noqa: A002
+async def gguf(request: Request, planner: Services, id: _Id = "imported") -> Response:
     """Read the front of a GGUF file (its metadata and tensor list; the first 64 MB are enough): formats by tensor."""
     raw = await request.body()
     if not raw:

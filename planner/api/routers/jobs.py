@@ -46,7 +46,7 @@ def list_jobs(planner: Services, who: Who, state: Annotated[State | None, Query(
 
 
 @router.get("/{id}", operation_id="get_job", response_model=JobAnswer, responses=problems(404, 503))
-def get_job(planner: Services, who: Who, id: JobId) -> Response:  # noqa: A002 - the contract's name
+def get_job(planner: Services, who: Who, id: JobId) -> Response:
     """Return where a job stands and, once it has succeeded, its result."""
     job = planner.jobs.get(id, who)
     body = _with_url(job)
@@ -57,7 +57,7 @@ def get_job(planner: Services, who: Who, id: JobId) -> Response:  # noqa: A002 -
 
 
 @router.get("/{id}/result", operation_id="get_job_result", responses=problems(404, 503))
-def get_result(planner: Services, who: Who, id: JobId) -> Response:  # noqa: A002 - as above
+def get_result(planner: Services, who: Who, id: JobId) -> Response:
     """Return a job's result as it was stored: JSON, or an Arrow stream."""
     job, content = planner.jobs.result(id, who)
     return Response(content, media_type=job.result_type)
@@ -65,7 +65,7 @@ def get_result(planner: Services, who: Who, id: JobId) -> Response:  # noqa: A00
 
 @router.get("/{id}/events", operation_id="follow_job", response_class=StreamingResponse,
             responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(404, 503)})
-async def follow(planner: Services, who: Who, id: JobId,  # noqa: A002 - as above
+async def follow(planner: Services, who: Who, id: JobId,
                  last: Annotated[int, Header(alias="Last-Event-ID", ge=0, le=2**62)] = 0,
                  wait_s: Annotated[float, Query(ge=0, le=86_400)] = 3600.0) -> Response:
     """Follow a job as server-sent events; after a broken connection, Last-Event-ID resumes where it ended."""
@@ -75,7 +75,7 @@ async def follow(planner: Services, who: Who, id: JobId,  # noqa: A002 - as abov
 
 
 @router.delete("/{id}", operation_id="cancel_job", response_model=JobAnswer, responses=problems(404, 409, 503))
-def cancel(planner: Services, who: Who, id: JobId) -> Response:  # noqa: A002 - as above
+def cancel(planner: Services, who: Who, id: JobId) -> Response:
     """Cancel a job: at once while it waits, within two seconds while it runs."""
     return json_answer(_with_url(planner.jobs.cancel(id, who)))
 

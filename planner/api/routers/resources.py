@@ -97,7 +97,7 @@ def _add_reads(router: APIRouter, kind: Kind, plural: str) -> None:
 
     @router.get("/{id:path}/history", name=f"history_of_{kind}", operation_id=f"history_of_{kind}",
                 responses=problems(404, 409, 503), response_model=History)
-    def history(planner: Services, who: Who, id: EntryName, limit: Limit = 50,  # noqa: A002
+    def history(planner: Services, who: Who, id: EntryName, limit: Limit = 50,
                 cursor: Cursor = None) -> Response:
         """List who changed the entry, when, from what and to what, newest first."""
         changes = planner.resources.history(kind, who, id, before=decode_number(cursor), limit=limit)
@@ -106,7 +106,7 @@ def _add_reads(router: APIRouter, kind: Kind, plural: str) -> None:
 
     @router.get("/{id:entry}", name=f"get_{kind}", operation_id=f"get_{kind}", responses=problems(404, 409, 503),
                 response_model=Stored)
-    def get_entry(planner: Services, who: Who, id: EntryName) -> Response:  # noqa: A002 - the contract's name
+    def get_entry(planner: Services, who: Who, id: EntryName) -> Response:
         """Return the entry with its ETag, what follows from it and where its numbers come from."""
         entry = planner.resources.get(kind, who, id)
         return json_answer(shown(planner, entry, who.workspace), headers={"ETag": etag(entry.version)})
@@ -117,7 +117,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
 
     @router.post("", name=f"create_{kind}", operation_id=f"create_{kind}", status_code=201,
                  responses=problems(404, 409, 413, 415, 503), response_model=Stored)
-    def create(planner: Services, who: Who, body: form, key: IdempotencyKey = None) -> Response:  # type: ignore[valid-type]
+    def create(planner: Services, who: Who, body: form, key: IdempotencyKey = None) -> Response:  # type: ignore[valid-type] # made per kind
         """Create an entry; with an Idempotency-Key, repeating the request makes nothing new."""
         made = planner.resources.create(kind, who, document_of(body), key)
         headers = {"ETag": etag(made.entry.version), "Location": f"/v1/{plural}/{made.entry.id}"}
@@ -126,7 +126,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
 
     @router.put("/{id:entry}", name=f"replace_{kind}", operation_id=f"replace_{kind}", responses=changes,
                 response_model=Stored)
-    def replace(planner: Services, who: Who, id: EntryName, body: form,  # type: ignore[valid-type] # noqa: A002
+    def replace(planner: Services, who: Who, id: EntryName, body: form,  # type: ignore[valid-type] # made per kind
                 if_match: IfMatch = None) -> Response:
         """Replace the entry that If-Match names."""
         current = planner.resources.editable(kind, who, id)
@@ -136,7 +136,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
 
     @router.patch("/{id:entry}", name=f"change_{kind}", operation_id=f"change_{kind}", responses=changes,
                   response_model=Stored)
-    def change(planner: Services, who: Who, id: EntryName, body: dict[str, Any],  # noqa: A002
+    def change(planner: Services, who: Who, id: EntryName, body: dict[str, Any],
                if_match: IfMatch = None) -> Response:
         """Change some fields (JSON merge patch: null removes one)."""
         current = planner.resources.editable(kind, who, id)
@@ -147,7 +147,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
 
     @router.delete("/{id:entry}", name=f"delete_{kind}", operation_id=f"delete_{kind}", status_code=204,
                    responses=changes)
-    def delete(planner: Services, who: Who, id: EntryName, if_match: IfMatch = None) -> Response:  # noqa: A002
+    def delete(planner: Services, who: Who, id: EntryName, if_match: IfMatch = None) -> Response:
         """Delete the entry; its history stays and its id may be used again."""
         current = planner.resources.editable(kind, who, id)
         require_match(if_match, current)

@@ -61,7 +61,7 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _worker(rank: int, ranks: int, kind: str, sizes: tuple[int, ...], port: int, queue: Any) -> None:  # noqa: ANN401
+def _worker(rank: int, ranks: int, kind: str, sizes: tuple[int, ...], port: int, queue: Any) -> None:  # noqa: ANN401 - a queue of processes
     """One rank; rank 0 reports."""
     device = torch.device(f"cuda:{rank}" if kind == "cuda" else "cpu")
     if kind == "cuda":

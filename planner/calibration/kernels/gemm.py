@@ -43,11 +43,11 @@ def _one(device: torch.device) -> torch.Tensor:
 
 def _fp8(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     one = _one(x.device)
-    return torch._scaled_mm(x, weight.t(), scale_a=one, scale_b=one, out_dtype=out.dtype, out=out)  # noqa: SLF001
+    return torch._scaled_mm(x, weight.t(), scale_a=one, scale_b=one, out_dtype=out.dtype, out=out)  # noqa: SLF001 - no public name
 
 
 def _int8(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch._int_mm(x, weight.t(), out=out)  # noqa: SLF001 - the public name does not exist yet
+    return torch._int_mm(x, weight.t(), out=out)  # noqa: SLF001 - no public name - the public name does not exist yet
 
 
 MULTIPLY: dict[str, Multiply] = {"fp32": _plain, "bf16": _plain, "fp16": _plain, "fp8": _fp8, "int8": _int8}

@@ -58,7 +58,7 @@ class GgufModel:
     """Elements of the file less those of the model; not zero where the architecture departs from what was read."""
 
 
-def read_gguf(stream: BinaryIO, *, id: str) -> GgufModel:  # noqa: A002
+def read_gguf(stream: BinaryIO, *, id: str) -> GgufModel:
     """The model of an open GGUF file; its weights are not read."""
     front = read_front(stream)
     model = read_config(config_of(front), id=id)

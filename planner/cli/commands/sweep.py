@@ -69,7 +69,7 @@ def sweep(
         _print(columns)
 
 
-def _with_progress(planner: Any, base: dict[str, Any], axes: Any, metrics: list[str]) -> Columns:  # noqa: ANN401
+def _with_progress(planner: Any, base: dict[str, Any], axes: Any, metrics: list[str]) -> Columns:  # noqa: ANN401 - loaded late
     from rich.console import Console
     from rich.progress import Progress
 

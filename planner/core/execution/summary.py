@@ -79,7 +79,7 @@ def classify(part: Part, bandwidth: Array) -> Array:
     return codes
 
 
-def _kinds(time: Array, work: Array, traffic: Array, linked: Any, peak: Array, bandwidth: Array) -> Any:  # noqa: ANN401
+def _kinds(time: Array, work: Array, traffic: Array, linked: Any, peak: Array, bandwidth: Array) -> Any:  # noqa: ANN401 - number or array
     """Codes of what binds, from times and flows of the same shape."""
     memory, compute = traffic / bandwidth, work / peak
     kinds = np.where(compute >= memory, COMPUTE, MEMORY)

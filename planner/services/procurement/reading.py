@@ -95,7 +95,7 @@ class ScenarioReader:
             return own
         return sorted({value.sku for _, value in self._catalog.values("price")})
 
-    def _workload(self, document: Fields, asked: Fields, skus: list[str], found: _Found, chip_of: Any,  # noqa: ANN401
+    def _workload(self, document: Fields, asked: Fields, skus: list[str], found: _Found, chip_of: Any,  # noqa: ANN401 - a function
                   workspace: str) -> None:
         name = asked["id"]
         for fact in ("input_tokens", "output_tokens"):

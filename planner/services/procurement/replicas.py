@@ -139,7 +139,7 @@ class ReplicaService:
             if question.tensor_parallel and shape.tensor_parallel is None and tensor not in question.tensor_parallel:
                 continue
             one = _carried(candidate, question)
-            (found if isinstance(one, Replica) else rejected).append(one)  # type: ignore[arg-type]
+            (found if isinstance(one, Replica) else rejected).append(one)  # type: ignore[arg-type] # by its type
         return found, rejected
 
     def _domain(self, question: ReplicaQuestion, sku: str) -> int:

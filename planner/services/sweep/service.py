@@ -119,7 +119,7 @@ def _columns(grid: Grid, metrics: Sequence[str]) -> dict[str, Any]:
     return {name: METRICS[name](grid) for name in metrics}
 
 
-def _grid(configuration: Configuration, question: PlanQuestion, deployment: Any, varied: Mapping[str, Array]) -> Grid:  # noqa: ANN401
+def _grid(configuration: Configuration, question: PlanQuestion, deployment: Any, varied: Mapping[str, Array]) -> Grid:  # noqa: ANN401 - read by field
     return Grid(configuration, deployment, question.workload, varied, question.usd_per_gpu_hour)
 
 

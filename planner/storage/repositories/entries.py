@@ -115,11 +115,11 @@ def _search(entry_id: str, document: Document) -> str:
 
 
 def _entry(row: EntryRow) -> Entry:
-    return Entry(kind=row.kind, id=row.id, document=row.document, version=row.version,  # type: ignore[arg-type]
+    return Entry(kind=row.kind, id=row.id, document=row.document, version=row.version,  # type: ignore[arg-type] # a checked column
                  created_at=row.created_at, updated_at=row.updated_at, updated_by=row.updated_by)
 
 
 def _change(row: ChangeRow) -> Change:
-    return Change(sequence=row.sequence, kind=row.kind, id=row.entry_id,  # type: ignore[arg-type]
-                  version=row.version, action=row.action, changed_by=row.changed_by,  # type: ignore[arg-type]
+    return Change(sequence=row.sequence, kind=row.kind, id=row.entry_id,  # type: ignore[arg-type] # a checked column
+                  version=row.version, action=row.action, changed_by=row.changed_by,  # type: ignore[arg-type] # a checked column
                   changed_at=row.changed_at, before=row.before, after=row.after)

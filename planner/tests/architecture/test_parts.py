@@ -188,7 +188,7 @@ def test_block_sparse_reads_only_its_blocks() -> None:
 
 def test_states_by_hand() -> None:
     assert _MAMBA2.state() is not None
-    assert _MAMBA2.state().model_elements == 8 * 16 * 32 + (128 + 2 * 2 * 32) * 3  # type: ignore[union-attr]
+    assert _MAMBA2.state().model_elements == 8 * 16 * 32 + (128 + 2 * 2 * 32) * 3  # type: ignore[union-attr] # it has one
     delta = GatedDelta(hidden=64, key_heads=2, value_heads=4, key_dim=16, value_dim=16, kernel=4)
     assert (delta.state().fp32_elements, delta.state().model_elements) == (4 * 256, (64 + 64) * 3)
     light = Lightning(hidden=64, heads=4, head_dim=16, fp32_state=False)

@@ -78,7 +78,7 @@ def _llama(path: Path, *, tied: bool = False, experts: int = 0) -> Path:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_a_llama_file_counts_to_its_tensors(tmp_path: Path, tied: bool) -> None:  # noqa: FBT001
+def test_a_llama_file_counts_to_its_tensors(tmp_path: Path, tied: bool) -> None:
     found = read_gguf_path(_llama(tmp_path / "tiny.gguf", tied=tied))
     assert found.model.id == "tiny"
     assert found.unexplained_elements == 0

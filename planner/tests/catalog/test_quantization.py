@@ -104,7 +104,7 @@ def test_what_is_not_modelled_is_named(quantization: dict[str, Any], fact: str) 
 
 @pytest.mark.parametrize("quantization", [
     "fp8", {"quant_method": "fp8", "modules_to_not_convert": "lm_head"},
-    {"quant_method": "fp8", "modules_to_not_convert": ["re:("]}, _compressed(5),  # type: ignore[arg-type]
+    {"quant_method": "fp8", "modules_to_not_convert": ["re:("]}, _compressed(5),  # type: ignore[arg-type] # hostile
     {"quant_method": "awq", "modules_to_not_convert": ["a"] * 200_001},
 ])
 def test_malformed_configs_are_refused(quantization: Any) -> None:

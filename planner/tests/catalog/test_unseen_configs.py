@@ -86,7 +86,7 @@ def test_nonsense_is_refused_by_name(field: str, value: object) -> None:
 
 def test_a_config_is_an_object_of_bounded_size() -> None:
     with pytest.raises(InvalidQuantity, match="JSON object"):
-        read_config([1], id="x")  # type: ignore[arg-type]
+        read_config([1], id="x")  # type: ignore[arg-type] # hostile on purpose
     with pytest.raises(InvalidQuantity, match="fields"):
         read_config({str(i): i for i in range(6000)}, id="x")
 

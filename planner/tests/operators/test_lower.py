@@ -67,7 +67,7 @@ def test_fp4_mixtures_keep_attention_in_16_bit_and_gguf_covers_everything() -> N
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("calibrated", [False, True])
-def test_every_attention_kind_is_timed(name: str, calibrated: bool) -> None:  # noqa: FBT001
+def test_every_attention_kind_is_timed(name: str, calibrated: bool) -> None:
     model = PLANNER.catalog.model(name).value
     lowered = table(model, tensor=1)
     assert KINDS[name] in lowered.kind_layers

@@ -82,7 +82,7 @@ def simulated(c: Case) -> tuple[Recorder, dict[int, tuple[float, float]]]:
 def referred(c: Case) -> tuple[list[Seq], int]:
     t = c.table
 
-    def step_time(tokens: int, contexts: list[int], pairs: float, batch: int, prompts: bool) -> float:  # noqa: FBT001
+    def step_time(tokens: int, contexts: list[int], pairs: float, batch: int, prompts: bool) -> float:
         time = float(np.interp(tokens, t.nodes, t.base)) + float(t.per_pair) * pairs + float(t.per_request) * batch
         for window, slope in zip(t.windows, t.per_context_token, strict=True):
             time += float(slope) * sum(min(c, window) for c in contexts)

@@ -22,7 +22,7 @@ _LARGEST = 1e13  # elements of one matrix
 _SAMPLED = 4  # layers of a kind that vote on whether a list skips it
 
 
-def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, ...] | None = None) -> Model:  # noqa: A002
+def read_config(config: Mapping[str, object], *, id: str, towers: tuple[Tower, ...] | None = None) -> Model:
     """The model a config.json describes; ``towers`` replaces what it says about encoders."""
     if not isinstance(config, Mapping):
         raise InvalidQuantity("A configuration must be a JSON object.", pointer="/config")
@@ -71,7 +71,7 @@ def _quantization(config: Mapping[str, object], text: Mapping[str, object]) -> o
     return found or (config if isinstance(config.get("quantization"), Mapping) else None)
 
 
-def _model(id: str, draft: Draft, part: LanguagePart, quantization: object, towers: tuple[Tower, ...],  # noqa: A002
+def _model(id: str, draft: Draft, part: LanguagePart, quantization: object, towers: tuple[Tower, ...],
            uncounted: tuple[str, ...]) -> Model:
     s = draft.shape
     return Model(

@@ -57,7 +57,7 @@ class Fields:
         value = self.raw(*names)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value % 1:  # noqa: PLR0124
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value % 1:  # noqa: PLR0124 - NaN
             raise self.wrong(names[0], "a whole number", value)
         if not 0 <= value <= _LARGEST:
             raise self.wrong(names[0], f"between 0 and {_LARGEST}", value)
