@@ -149,6 +149,16 @@ def test_a_context_over_the_trained_length_warns(client, load, name):
     assert any("trained" in line and line.startswith(name) for line in answer["warnings"])
 
 
+@pytest.mark.parametrize("sku", ["h100", "l4", "t4"])
+def test_no_interval_is_faster_than_physics(client, sku):
+    answer = ask(client, model="llama-3.1-8b", sku=sku, deployment={"tensor_parallel": 1},
+                 workload={"input_tokens": 1000, "output_tokens": 200, "concurrency": 1}).json()
+    decode, seen = answer["decode"], answer["intervals"]
+    floor = decode["step_time_s"] * max(decode["bandwidth_fraction"], decode["fraction_of_peak"])
+    assert floor * (1 - 1e-12) <= seen["decode.step_time_s"][0] < decode["step_time_s"]
+    assert decode["tokens_per_s"] < seen["decode.tokens_per_s"][1] <= decode["batch"] / floor * (1 + 1e-12)
+
+
 def test_an_overloaded_replica_links_the_simulation_that_plays_it(client):
     calm = ask(client, workload={"concurrency": 8}).json()["serving"]
     assert calm["simulation"] is None

@@ -27,7 +27,10 @@ def known_pair(profile: EfficiencyProfile) -> bool:
 
 
 def intervals(answer: dict[str, Any], configuration: Configuration) -> dict[str, list[float]]:
-    """90 % intervals of the predicted times and rates; empty under datasheet ceilings, which are bounds."""
+    """90 % intervals of the predicted times and rates; empty under datasheet ceilings, which are bounds.
+
+    None reaches beyond physics: a decode step never takes less than its bytes and FLOP at the datasheet's ceilings.
+    """
     profile = configuration.resolved.profile
     if profile is None:
         return {}
@@ -35,10 +38,13 @@ def intervals(answer: dict[str, Any], configuration: Configuration) -> dict[str,
     kind = "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
     step, first = factors(profile.spread[kind], known=known), factors(profile.spread["ttft"], known=known)
     scale = {"tpot": step, "rate": (1 / step[1], 1 / step[0]), "ttft": first}
+    floor = max(answer["decode"]["bandwidth_fraction"], answer["decode"]["fraction_of_peak"])
     found = {}
     for group, paths in _SCALED.items():
-        low, high = scale[group]
         for path in paths:
+            low, high = scale[group]
+            if path.startswith("decode."):
+                low, high = (low, min(high, 1 / floor)) if group == "rate" else (max(low, floor), high)
             value = _at(answer, path)
             if value is not None:
                 found[path] = [value * low, value * high]
