@@ -8,6 +8,8 @@ from math import ceil, floor, log10
 
 WIDTH, HEIGHT = 460, 220
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 10, 30
+LONGEST = 34
+"""Characters of a bar's name that fit left of it [1]."""
 INKS = ("#1f5fd0", "#c25700", "#0b8457", "#7a4fc0", "#596273", "#b3261e", "#00838f", "#8d6e00")
 """Distinct in print and for colour-blind readers at these lightnesses."""
 
@@ -97,13 +99,18 @@ def stacked(title: str, label: str, series: Sequence[tuple[str, Sequence[float]]
     return _svg(title, body) + legend([name for name, _ in series])
 
 
+def _cut(name: str) -> str:
+    """Return a name that fits beside its bar."""
+    return name if len(name) <= LONGEST else name[:LONGEST - 1].rstrip() + "…"
+
+
 def tornado(title: str, base: float, bars: Sequence[tuple[str, float, float, str, str]]) -> str:
     """Return horizontal bars from low to high around a base: name, at low, at high, and both ends in words."""
     bars = [bar for bar in bars if bar[1] != bar[2]]
     if not bars:
         return ""
     low, high = min(min(b[1], b[2]) for b in bars), max(max(b[1], b[2]) for b in bars)
-    left, row = 190, 20
+    left, row = 250, 20
     height = row * len(bars) + 34
 
     def x(value: float) -> float:
@@ -114,13 +121,13 @@ def tornado(title: str, base: float, bars: Sequence[tuple[str, float, float, str
         y = 6 + i * row
         first, last = sorted((at_low, at_high))
         words = (low_text, high_text) if at_low <= at_high else (high_text, low_text)
-        body += (f'<text x="{left - 36}" y="{y + 11}" class="end">{escape(name[:34])}</text>'
+        body += (f'<text x="{left - 36}" y="{y + 11}" class="end">{escape(_cut(name))}</text>'
                  f'<rect x="{x(first):.1f}" y="{y}" width="{max(x(last) - x(first), 1):.1f}" height="13" '
                  f'fill="{INKS[0]}"/>'
                  f'<text x="{x(first) - 3:.1f}" y="{y + 11}" class="end small">{escape(words[0])}</text>'
                  f'<text x="{x(last) + 3:.1f}" y="{y + 11}" class="small">{escape(words[1])}</text>')
     body += f'<line x1="{x(base):.1f}" x2="{x(base):.1f}" y1="2" y2="{height - 26}" stroke="#111" stroke-width="1.5"/>'
-    for value in ticks(low, high, 3):
+    for value in ticks(low, high):
         body += f'<text x="{x(value):.1f}" y="{height - 8}" class="mid">{short(value)}</text>'
     return _svg(title, body, height)
 

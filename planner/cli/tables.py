@@ -25,7 +25,8 @@ def table(title: str, *columns: str, left: int = 1) -> Table:
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
+                 padding=(0, 1, 0, 0))
     for index, name in enumerate(columns):
         made.add_column(name, justify="left" if index < left else "right", overflow="fold")
     return made
