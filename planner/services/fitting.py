@@ -31,7 +31,7 @@ _UNTUNED: Mapping[str, tuple[str, float]] = {"mla_decode": ("memory", 0.15), "ml
 _COLD = 0.95
 _FAMILIES = 2  # families a default curve must have been seen on
 # Ranks on one shared bus get 1/p of it each; a table that loses more was taken across sockets, which is that host's.
-_SHARED_BUS = 1.0
+_SHARED_BUS: Mapping[str, float] = {"four": 2.0, "eight": 4.0}
 
 # What engines run when nobody picks a kernel: SGLang's runner is Triton for 16-bit experts (its server arguments).
 _DEFAULT_KERNELS: Mapping[tuple[str, str], str] = {("sglang", "bf16"): "triton"}
@@ -159,8 +159,9 @@ def _values(fit: CurveFit) -> dict[str, float]:
         values.pop("launch")  # the block's floor is that of its projections too
     if fit.table.operator not in {"prompt", "mla_prompt"} and "memory" in values:
         values["memory"] *= _COLD
-    if "contention" in values:
-        values["contention"] = min(values["contention"], _SHARED_BUS)
+    for name, most in _SHARED_BUS.items():
+        if name in values:
+            values[name] = min(values[name], most)
     return {f"{k}_s" if k in _TIMES else k: v for k, v in values.items()}
 
 

@@ -16,11 +16,11 @@ from planner.core.hardware.efficiency.overhead import Spread, StepOverhead
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 
 Curve = TypeVar("Curve")
-_SHARES = frozenset({"memory", "compute", "streaming", "link", "prompt_memory"})
+_SHARES = frozenset({"memory", "compute", "streaming", "link", "ring_link", "prompt_memory"})
 """Shares of a datasheet ceiling, which end at one."""
 _MULTIPLES = frozenset({"gathered"})
 """Shares of extra traffic, which may exceed one."""
-_COUNTS = frozenset({"layer_passes", "logit_passes"})
+_COUNTS = frozenset({"layer_passes", "logit_passes", "four", "eight", "hand_over", "staging"})
 """Passes over bytes whose share is scaled already."""
 _STEP_TIMES = ("per_layer", "per_step", "per_request", "prefill_step", "per_prefill_token", "prefill_per_layer",
                "per_mixture")

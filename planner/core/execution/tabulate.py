@@ -146,10 +146,10 @@ def _context_slopes(bound: BoundTable, context: Array) -> tuple[Array, Array, Ar
     reach = spans * strides
     classes = np.unique(reach)
     short = np.minimum(rows(reach / 2, context), 512.0) + np.zeros_like(context)
-    near = _core_times(bound, one, short / 2)
-    far = _core_times(bound, one, short)
+    near = _core_times(bound, one, short / 2) - _core_floor(bound, one, short / 2)
+    far = _core_times(bound, one, short) - _core_floor(bound, one, short)
     slope = (far - near) / (short / 2)
-    rest = near - slope * short / 2 - _core_floor(bound, one, short / 2)
+    rest = near - slope * short / 2
     count = rows(cores.count, context)
     slopes = np.stack([(count * slope)[reach == span].sum(axis=0) for span in classes])
     return classes, slopes, np.asarray(per_sequence + (count * np.maximum(rest, 0.0)).sum(axis=0))

@@ -78,6 +78,15 @@ def _leave_shapes_out(form: Form, table: KernelTable) -> Array:
 
 
 def _solve(form: Form, table: KernelTable) -> dict[str, float]:
+    if form.threshold is None:
+        return _least(form, table, {})[1]
+    name = form.threshold.name
+    tried = [_least(form, table, {name: size}) for size in form.threshold.candidates]
+    return min(tried, key=lambda found: found[0])[1]
+
+
+def _least(form: Form, table: KernelTable, fixed: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+    """Cost and values of the best parameters beside fixed ones."""
     from scipy.optimize import least_squares  # noqa: PLC0415  # scipy costs a second to import
 
     names = [p.name for p in form.parameters]
@@ -86,13 +95,16 @@ def _solve(form: Form, table: KernelTable) -> dict[str, float]:
     width = np.array([p.prior for p in form.parameters])
     measured = np.log(table.time)
 
+    def values(x: Array) -> dict[str, float]:
+        return {**dict(zip(names, np.exp(x).tolist(), strict=True)), **fixed}
+
     def residuals(x: Array) -> Array:
-        fitted = np.log(form.predict(dict(zip(names, np.exp(x).tolist(), strict=True)), table))
+        fitted = np.log(form.predict(values(x), table))
         return np.concatenate([fitted - measured, _PRIOR_WEIGHT * (x - usual) / width])
 
     solution = least_squares(residuals, np.clip(usual, low, high), bounds=(low, high), loss="soft_l1",
                              f_scale=_ROBUST, x_scale="jac", max_nfev=200)
-    return dict(zip(names, np.exp(solution.x).tolist(), strict=True))
+    return float(solution.cost), values(solution.x)
 
 
 def _at_bounds(form: Form, values: Mapping[str, float]) -> tuple[str, ...]:

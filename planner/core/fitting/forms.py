@@ -44,12 +44,21 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A size at which another algorithm takes over: times jump there, so every candidate is tried."""
+
+    name: str
+    candidates: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """A parametric kernel time."""
 
     operator: str
     parameters: tuple[Parameter, ...]
     predict: Callable[[Values, KernelTable], Array]
+    threshold: Threshold | None = None
 
 
 US = 1e-6  # [s] bounds below are in microseconds because launch costs are
@@ -132,28 +141,33 @@ def _recurrent_prompt(values: Values, table: KernelTable) -> Array:
 
 
 _DECODE = (_time("launch", 11, 1, 60), _time("growth", 0.6, 0.001, 6), _share("memory", 0.86),
-           _share("compute", 0.5, prior=0.7))
+           _share("compute", 0.5, low=0.005, prior=0.7), _time("per_sequence", 0.01, 1e-4, 2),
+           _time("serial", 3e-5, 1e-6, 1, prior=4.0))
+# Engines stop using their own all-reduce at a power of two; far beyond every message where they never do [byte].
+_HAND_OVER = Threshold(name="hand_over", candidates=(*(2.0 ** k for k in range(16, 28)), 1e12))
 FORMS: Mapping[str, Form] = {form.operator: form for form in (
     Form(operator="gemm", predict=_gemm, parameters=(
-        _time("launch", 4, 0.3, 20), _time("serial", 0.6, 0.01, 5), _share("memory", 0.9),
+        _time("launch", 4, 0.3, 20), _time("serial", 0.6, 0.01, 10), _share("memory", 0.9),
         _share("compute", 0.65, prior=0.5), Parameter(name="quantise", usual=2.0, low=1e-3, high=15))),
     Form(operator="moe", predict=_moe, parameters=(
         _time("launch", 25, 2, 150), _time("per_local_expert", 0.02, 1e-4, 0.6),
         _time("per_active_expert", 0.1, 1e-3, 1),
         _share("memory", 0.85), _share("compute", 0.5), _share("streaming", 0.45),
         Parameter(name="gathered", usual=0.7, low=0.1, high=20))),
-    Form(operator="decode", predict=_decode, parameters=(*_DECODE, _time("per_sequence", 0.01, 1e-4, 0.5))),
-    Form(operator="mla_decode", predict=_decode, parameters=(*_DECODE, _time("per_sequence", 0.01, 1e-4, 0.5))),
+    Form(operator="decode", predict=_decode, parameters=_DECODE),
+    Form(operator="mla_decode", predict=_decode, parameters=_DECODE),
     Form(operator="mla_block", predict=_latent_block, parameters=(
-        *_DECODE, _time("per_sequence", 0.01, 1e-4, 0.5), _share("block_memory", 0.6, low=0.2),
-        _share("block_compute", 0.4))),
+        *_DECODE, _share("block_memory", 0.6, low=0.2), _share("block_compute", 0.4))),
     Form(operator="prompt", predict=_prompt, parameters=(
         _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
     Form(operator="mla_prompt", predict=_prompt, parameters=(
         _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
-    Form(operator="all_reduce", predict=_all_reduce, parameters=(
+    Form(operator="all_reduce", predict=_all_reduce, threshold=_HAND_OVER, parameters=(
         _time("one_shot", 4, 0.5, 60), _time("two_shot", 10, 1, 120), _time("per_doubling", 0.3, 1e-3, 15),
-        _share("link", 0.6), Parameter(name="contention", usual=0.05, low=1e-3, high=3.0, prior=3.0))),
+        _share("link", 0.6), Parameter(name="four", usual=1.0, low=0.4, high=8, prior=0.5),
+        Parameter(name="eight", usual=1.0, low=0.4, high=40, prior=0.5), _time("ring", 25, 3, 120),
+        _time("ring_per_doubling", 4, 1e-3, 60), _share("ring_link", 0.7),
+        Parameter(name="staging", usual=0.3, low=1e-3, high=3.0, prior=1.0))),
     Form(operator="gather", predict=_gather, parameters=(
         _time("launch", 4, 0.3, 30), _time("per_doubling", 2.7, 0.01, 12), _share("link", 0.5))),
     Form(operator="all_to_all", predict=_all_to_all, parameters=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -51,9 +52,9 @@ DECODE = DecodeCurve(launch=10e-6, growth=1e-6, memory=0.9, compute=0.5, per_seq
 def test_gemm_by_hand() -> None:
     # 8 x 4096 by 4096 x 4096 in fp8: Q = 16.8 MB, W = 0.268 GFLOP
     work, traffic = 2 * 8 * 4096 * 4096, 4096 * 4096 + 8 * 4096 + 2 * 8 * 4096
-    floor = 0.5 * (3e-6 + 4 * 0.5e-6)
+    floor, walk = 0.5 * 3e-6, 0.5 * 4 * 0.5e-6
     passes = 2 * 2.0 * 8 * 4096 / BETA
-    arms = np.hypot(traffic / (0.9 * BETA), work / (0.7 * PEAK))
+    arms = ((traffic / (0.9 * BETA)) ** 2 + (work / (0.7 * PEAK)) ** 2 + walk**2) ** 0.5
     got = gemm_time(GEMM, work=work, traffic=traffic, tokens=8, inputs=4096, peak=PEAK, bandwidth=BETA, floor_scale=0.5)
     assert float(got) == pytest.approx(floor + passes + arms, rel=1e-12)
 
@@ -166,9 +167,16 @@ def test_decode_attention_is_linear_in_context_but_for_its_floor(context: float,
     assert rest(2 * context) == pytest.approx(2 * rest(context), rel=1e-9)
 
 
-def test_decode_floor_grows_with_doublings_only_beyond_1024() -> None:
+def test_decode_floor_grows_with_doublings_only_beyond_256() -> None:
     assert float(decode_floor(DECODE, context=100.0, batch=0.0)) == pytest.approx(10e-6)
-    assert float(decode_floor(DECODE, context=8192.0, batch=10.0, floor_scale=0.5)) == pytest.approx(0.5 * 13e-6 + 1e-7)
+    assert float(decode_floor(DECODE, context=8192.0, batch=10.0, floor_scale=0.5)) == pytest.approx(0.5 * 15e-6 + 1e-7)
+
+
+def test_a_kernel_that_splits_no_sequence_walks_the_mean_context() -> None:
+    walking = replace(DECODE, growth=0.0, serial=1e-7)
+    assert float(decode_floor(walking, context=8192.0, batch=4.0, floor_scale=0.5)) == pytest.approx(
+        5e-6 + 8192e-7 + 4e-8
+    )
 
 
 def test_prompt_attention_adds_its_arms() -> None:
@@ -187,15 +195,51 @@ def test_recurrent_times_by_hand() -> None:
 def test_all_reduce_picks_the_faster_exchange() -> None:
     curve = AllReduceCurve(one_shot=4e-6, two_shot=10e-6, per_doubling=0.5e-6, link=0.6)
     small = all_reduce_time(curve, message=8192.0, ranks=8.0, link_rate=4.5e11)
-    assert float(small) == pytest.approx(4e-6 + 1.5e-6 + 7 * 8192 / (0.6 * 4.5e11))
+    assert float(small) == pytest.approx(4e-6 + 1e-6 + 7 * 8192 / (0.6 * 4.5e11))
     large = all_reduce_time(curve, message=2e8, ranks=8.0, link_rate=4.5e11, scale=1.5)
-    assert float(large) == pytest.approx(1.5 * (10e-6 + 1.5e-6 + 1.75 * 2e8 / (0.6 * 4.5e11)))
+    assert float(large) == pytest.approx(1.5 * (10e-6 + 1e-6 + 1.75 * 2e8 / (0.6 * 4.5e11)))
     assert float(all_reduce_time(curve, message=8192.0, ranks=1.0, link_rate=4.5e11)) == 0
-    shared = AllReduceCurve(one_shot=4e-6, two_shot=10e-6, per_doubling=0.5e-6, link=0.6, contention=1.0)
-    assert float(all_reduce_time(shared, message=2e8, ranks=8.0, link_rate=4.5e11)) > 3.9 * float(large) / 1.5
-    assert float(all_reduce_time(shared, message=2e8, ranks=2.0, link_rate=4.5e11)) == pytest.approx(
-        float(all_reduce_time(curve, message=2e8, ranks=2.0, link_rate=4.5e11))
-    )
+
+
+def test_ranks_on_a_shared_bus_lose_rate_as_measured_at_four_and_eight() -> None:
+    alone = AllReduceCurve(one_shot=0.0, two_shot=0.0, per_doubling=0.0, link=0.6)
+    shared = replace(alone, four=2.0, eight=6.0)
+
+    def loss(ranks: float) -> float:
+        return float(
+            all_reduce_time(shared, message=2e8, ranks=ranks, link_rate=4.5e11)
+            / all_reduce_time(alone, message=2e8, ranks=ranks, link_rate=4.5e11)
+        )
+
+    assert [loss(r) for r in (2, 4, 8, 16)] == pytest.approx([1, 2, 6, 6])
+    assert loss(2**2.5) == pytest.approx(12**0.5)  # geometric between four and eight
+
+
+HANDING_OVER = AllReduceCurve(
+    one_shot=4e-6, two_shot=10e-6, per_doubling=0.5e-6, link=0.6, hand_over=2.0**21, ring=25e-6,
+    ring_per_doubling=4e-6, ring_link=0.8, staging=0.3,
+)  # fmt: skip
+
+
+def test_the_ring_takes_over_at_a_size_that_falls_with_the_root_of_the_ranks() -> None:
+    def time(message: float) -> float:
+        return float(all_reduce_time(HANDING_OVER, message=message, ranks=8.0, link_rate=4.5e11))
+
+    assert time(2.0**20) == pytest.approx(11e-6 + 1.75 * 2.0**20 / (0.6 * 4.5e11))
+    beyond = 2.0**20 * 1.001
+    assert time(beyond) == pytest.approx(33e-6 + (0.3 + 1.75) * beyond / (0.8 * 4.5e11))
+
+
+@given(
+    message=st.floats(1, 1e10),
+    more=st.floats(1, 10),
+    ranks=st.sampled_from([2.0, 3.0, 4.0, 8.0, 16.0, 72.0]),
+    ring=st.floats(1e-7, 1e-4),
+)
+def test_all_reduce_never_falls_when_the_message_grows(message: float, more: float, ranks: float, ring: float) -> None:
+    curve = replace(HANDING_OVER, ring=ring, ring_per_doubling=0.0)
+    times = all_reduce_time(curve, message=np.array([message, message * more]), ranks=ranks, link_rate=4.5e11)
+    assert times[0] <= times[1] * (1 + 1e-12)
 
 
 def test_gather_and_exchange_by_hand() -> None:

@@ -116,8 +116,8 @@ def test_profiles_by_level() -> None:
         fit("moe", "nvfp4", "h100-sxm-80gb", "trtllm", "cutlass", {"launch": 9e-5, "memory": 0.8}),
         fit("moe", "bf16", "h100-sxm-80gb", "sglang", "other", {"launch": 1e-5, "memory": 0.8}, rows=99),
         fit("moe", "bf16", "h100-sxm-80gb", "sglang", "triton", {"launch": 5e-5, "memory": 0.8}),
-        fit("all_reduce", "all_reduce", "h100-sxm-80gb", "vllm", "k", {"one_shot": 4e-6, "contention": 2.0}),
-        fit("all_reduce", "all_reduce", "h100-sxm-80gb", "nccl", "NCCL", {"one_shot": 9e-6, "contention": 0.0}),
+        fit("all_reduce", "all_reduce", "h100-sxm-80gb", "vllm", "k", {"one_shot": 4e-6, "eight": 9.0}),
+        fit("all_reduce", "all_reduce", "h100-sxm-80gb", "nccl", "NCCL", {"one_shot": 9e-6, "eight": 1.0}),
         fit("gather", "gather", "h100-sxm-80gb", "nccl", "", {"launch": 3e-6}),
         fit("gemm", "fp8", "h100-sxm-80gb", "vllm", "", {"launch": 1e-6}, error=0.9),
     ]
@@ -125,7 +125,7 @@ def test_profiles_by_level() -> None:
     own = levels["h100-sxm-80gb", "vllm"]
     assert own["gemm.bf16"] == {"launch_s": 2e-6, "memory": pytest.approx(0.76)}
     assert "gemm.fp8" not in own
-    assert own["all_reduce"]["contention"] == 1.0
+    assert own["all_reduce"]["eight"] == 4.0
     assert levels["hopper", "vllm"]["gemm.bf16"]["launch_s"] == pytest.approx(3e-6)
     assert levels["h100-sxm-80gb", "trtllm"]["gemm.bf16"]["launch_s"] == 2e-6  # the host's floor, not the chip's
     assert levels["h100-sxm-80gb", "trtllm"]["moe.nvfp4"]["launch_s"] == 1e-5  # the kernels it really serves with

@@ -1,7 +1,8 @@
 """Time of softmax attention kernels: one query per sequence (decode) and whole prompts.
 
 The same two forms serve grouped-query, latent (MLA) and top-k sparse attention and the indexer; only parameters differ.
-Decode is linear in the summed context of a batch but for a logarithmic floor, which step tables rely on.
+Decode is linear in the summed context of a batch but for a floor that knows the mean context only, which step tables
+rely on.
 
 References
 ----------
@@ -18,7 +19,7 @@ import numpy as np
 from planner.core.hardware.efficiency.knee import knee
 from planner.core.quantities.arrays import Array, Numeric
 
-_FLOOR_CONTEXT = 1024.0  # [token] the floor is quoted at
+_FLOOR_CONTEXT = 256.0  # [token] up to here a sequence is not split over blocks that must be combined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,15 +27,17 @@ class DecodeCurve:
     """Parameters of one decode-attention kernel; each may be a column over operators."""
 
     launch: Numeric
-    """Floor t0 at a context of 1024 tokens [s]."""
+    """Floor t0 at a context of 256 tokens [s]."""
     growth: Numeric
-    """Floor growth per doubling of the mean context beyond 1024 tokens [s]."""
+    """Floor growth per doubling of the mean context beyond 256 tokens [s]."""
     memory: Numeric
     """Share of the datasheet bandwidth that the cache is read with, 0–1."""
     compute: Numeric
     """Share of the 16-bit dense peak reached, 0–1."""
     per_sequence: Numeric = 0.0
     """Cost of a sequence whatever its context [s]."""
+    serial: Numeric = 0.0
+    """Time per token of the mean context that no other block shares: kernels that do not split a sequence [s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +53,9 @@ class PromptCurve:
 
 
 def decode_floor(curve: DecodeCurve, *, context: Numeric, batch: Numeric, floor_scale: Numeric = 1.0) -> Array:
-    r"""The part of decode attention that does not grow linearly with context.
+    r"""The part of decode attention that does not grow with the summed context.
 
-    .. math:: t = s_0 (t_0 + c_l \max(0, \log_2(c/1024))) + t_s B
+    .. math:: t = s_0 (t_0 + c_l \max(0, \log_2(c/256))) + t_c c + t_s B
 
     Parameters
     ----------
@@ -72,7 +75,7 @@ def decode_floor(curve: DecodeCurve, *, context: Numeric, batch: Numeric, floor_
     """
     doublings = np.log2(np.maximum(np.divide(context, _FLOOR_CONTEXT), 1.0))
     return np.asarray(np.multiply(floor_scale, curve.launch + curve.growth * doublings)
-                      + np.multiply(curve.per_sequence, batch))
+                      + np.multiply(curve.serial, context) + np.multiply(curve.per_sequence, batch))
 
 
 def decode_attention_time(curve: DecodeCurve, *, work: Numeric, cache_traffic: Numeric, io_traffic: Numeric,

@@ -17,18 +17,30 @@ from planner.core.quantities.arrays import Array, Numeric
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllReduceCurve:
-    """Latencies and link share of one all-reduce library; each may be a column over operators."""
+    """Latencies and link shares of an engine's own kernels and of the ring behind them; each may be a column."""
 
     one_shot: Numeric
-    """Latency of the direct exchange [s]."""
+    """Latency of the direct exchange between two ranks [s]."""
     two_shot: Numeric
-    """Latency of scatter-then-gather [s]."""
+    """Latency of scatter-then-gather between two ranks [s]."""
     per_doubling: Numeric
-    """Latency per doubling of the ranks [s]."""
+    """Latency per doubling of the ranks beyond two [s]."""
     link: Numeric
-    """Share of the one-way link rate reached by two ranks, 0–1."""
-    contention: Numeric = 0.0
-    """Exponent x of the rate's loss (p/2)^x where ranks share a host bus; 0 behind a switch [1]."""
+    """Share of the one-way link rate that two ranks reach, 0–1."""
+    four: Numeric = 1.0
+    """Loss of rate among four ranks: above 1 where they share a host bus, below 1 where a switch adds up [1]."""
+    eight: Numeric = 1.0
+    """Loss of rate among eight ranks or more [1]."""
+    hand_over: Numeric = np.inf
+    """Message of two ranks above which the ring takes over; it falls with the root of the ranks [byte]."""
+    ring: Numeric = 0.0
+    """Latency of the ring among two ranks [s]."""
+    ring_per_doubling: Numeric = 0.0
+    """Its latency per doubling of the ranks beyond two [s]."""
+    ring_link: Numeric = 1.0
+    """Share of the one-way link rate the ring reaches, 0–1."""
+    staging: Numeric = 0.0
+    """Copies through the ring's own buffers, which every rank count pays alike, in messages over its rate [1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +69,13 @@ class AllToAllCurve:
 
 def all_reduce_time(curve: AllReduceCurve, *, message: Numeric, ranks: Numeric, link_rate: Numeric,
                     scale: Numeric = 1.0) -> Array:
-    r"""Time of one all-reduce, the faster of one-shot and two-shot.
+    r"""Time of one all-reduce: the engine's own kernels up to a size, a ring beyond it.
 
     .. math::
-        t = s \min(a_1 + a_l \log_2 p + (p-1) w,\; a_2 + a_l \log_2 p + 2 \tfrac{p-1}{p} w), \quad
-        w = (p/2)^x S/e\beta_n
+        t_{own} &= \min(a_1 + (p-1) w,\; a_2 + 2 \tfrac{p-1}{p} w) + a_l d \\
+        t_{ring} &= a_r + a_{rl} d + (\sigma + 2 \tfrac{p-1}{p}) w_r, \quad
+        w = \lambda_p S / e \beta_n, \quad d = \log_2 (p/2) \\
+        t &= t_{own}(S) \text{ while } S \sqrt{p/2} \le h, \text{ else } \max(t_{own}(h/\sqrt{p/2}), t_{ring}(S))
 
     Parameters
     ----------
@@ -79,15 +93,30 @@ def all_reduce_time(curve: AllReduceCurve, *, message: Numeric, ranks: Numeric, 
     Returns
     -------
     ndarray
-        t [s], shape (op, *grid).
+        t [s], shape (op, *grid); never falls when the message grows.
+
+    Notes
+    -----
+    The step at the hand-over is real: engines stop using their own buffers at a fixed size.
     """
-    p = np.asarray(ranks, dtype=np.float64)
-    alpha = np.multiply(curve.per_doubling, np.log2(p))
-    shared = np.power(np.maximum(p / 2, 1.0), curve.contention)
-    wire = np.divide(message, np.multiply(curve.link, link_rate)) * shared
-    direct = curve.one_shot + alpha + (p - 1) * wire
-    scattered = curve.two_shot + alpha + 2 * (p - 1) / p * wire
-    return np.asarray(np.where(p > 1, scale * np.minimum(direct, scattered), 0.0))
+    p = np.maximum(ranks, 2.0)
+    doublings = np.log2(p) - 1
+    exchange = 2 * (p - 1) / p
+    rate = np.divide(link_rate, _crowding(curve, doublings))
+    own = np.minimum(message, curve.hand_over / np.sqrt(p / 2))
+    wire = np.divide(own, np.multiply(curve.link, rate))
+    time = np.multiply(curve.per_doubling, doublings) + np.minimum(
+        curve.one_shot + (p - 1) * wire, curve.two_shot + exchange * wire)
+    ring = (curve.ring + np.multiply(curve.ring_per_doubling, doublings)
+            + (curve.staging + exchange) * np.divide(message, np.multiply(curve.ring_link, rate)))
+    time = np.where(np.less(own, message), np.maximum(time, ring), time)
+    return np.asarray(np.where(np.greater(ranks, 1), scale * time, 0.0))
+
+
+def _crowding(curve: AllReduceCurve, doublings: Array) -> Array:
+    """Loss of rate among 2^(doublings + 1) ranks: measured at four and eight, geometric between, flat beyond."""
+    first, second = np.clip(doublings, 0.0, 1.0), np.clip(doublings - 1, 0.0, 1.0)
+    return np.asarray(np.power(curve.four, first - second) * np.power(curve.eight, second))
 
 
 def gather_time(curve: GatherCurve, *, total: Numeric, ranks: Numeric, link_rate: Numeric,

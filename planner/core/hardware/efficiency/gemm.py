@@ -1,7 +1,8 @@
 """Time of a dense matrix product of a few to many tokens with a weight matrix.
 
-The serial loop over the inner dimension is what few-token products with few output tiles pay; the quantisation passes
-are what run-time scaling of activations costs in fp8 and fp4.
+The serial loop over the inner dimension is an arm beside memory and compute: no tile of a product finishes before it
+has walked its whole inner dimension, however few tiles there are. The quantisation passes are what run-time scaling of
+activations costs in fp8 and fp4.
 
 References
 ----------
@@ -29,7 +30,7 @@ class GemmCurve:
     launch: Numeric
     """Floor t0 [s]."""
     serial: Numeric
-    """Growth of the floor per 1024 inner elements [s]."""
+    """Time one output tile needs per 1024 inner elements [s]."""
     memory: Numeric
     """Share of the datasheet bandwidth reached, 0–1."""
     compute: Numeric
@@ -42,7 +43,7 @@ def gemm_time(curve: GemmCurve, *, work: Numeric, traffic: Numeric, tokens: Nume
               bandwidth: Numeric, floor_scale: Numeric = 1.0) -> Array:
     r"""Time of one GEMM.
 
-    .. math:: t = s_0 (t_0 + c_k k/1024) + 2 a_q m k/\beta + \sqrt{(Q/\eta\beta)^2 + (W/\mu\pi)^2}
+    .. math:: t = s_0 t_0 + 2 a_q m k/\beta + \sqrt{(Q/\eta\beta)^2 + (W/\mu\pi)^2 + (s_0 c_k k/1024)^2}
 
     Parameters
     ----------
@@ -61,15 +62,16 @@ def gemm_time(curve: GemmCurve, *, work: Numeric, traffic: Numeric, tokens: Nume
     bandwidth : float or ndarray
         Datasheet β [byte/s].
     floor_scale : float or ndarray
-        Share of the floor left when kernels follow each other in a graph, 0–1.
+        Share left of the floor and of a lone tile's walk when kernels follow each other in a graph, where the next
+        one's weights are on their way already, 0–1.
 
     Returns
     -------
     ndarray
         t [s], shape (op, *grid).
     """
-    floor = np.multiply(floor_scale, curve.launch + np.multiply(curve.serial, inputs) / _SERIAL_UNIT)
     passes = curve.quantise * np.multiply(tokens, inputs) * _SIXTEEN_BIT / bandwidth
+    walk = np.multiply(floor_scale, np.multiply(curve.serial, inputs)) / _SERIAL_UNIT
     arms = knee(np.divide(traffic, np.multiply(curve.memory, bandwidth)),
-                np.divide(work, np.multiply(curve.compute, peak)))
-    return np.asarray(floor + passes + arms)
+                np.divide(work, np.multiply(curve.compute, peak)), walk)
+    return np.asarray(np.multiply(floor_scale, curve.launch) + passes + arms)

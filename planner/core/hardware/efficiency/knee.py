@@ -1,4 +1,4 @@
-"""The soft knee between the memory and the compute arm, and curves stacked over operators.
+"""The soft knee between arms that overlap, and curves stacked over operators.
 
 No exponent but a square: squares and one square root cost nanoseconds on a million-point grid, and kernels do not tell
 the exponent (docs/adr/ on efficiency forms).
@@ -18,10 +18,10 @@ from planner.core.quantities.arrays import Array, Numeric
 Curve = TypeVar("Curve")
 
 
-def knee(memory_time: Numeric, compute_time: Numeric) -> Array:
-    r"""Time of an operator whose memory and compute arms overlap imperfectly.
+def knee(memory_time: Numeric, compute_time: Numeric, *others: Numeric) -> Array:
+    r"""Time of an operator whose arms overlap imperfectly.
 
-    .. math:: t = \sqrt{t_m^2 + t_c^2}
+    .. math:: t = \sqrt{t_m^2 + t_c^2 + \dots}
 
     Parameters
     ----------
@@ -29,17 +29,22 @@ def knee(memory_time: Numeric, compute_time: Numeric) -> Array:
         Traffic over effective bandwidth [s], shape (op, *grid) or broadcastable.
     compute_time : float or ndarray
         Work over effective peak [s], same shape.
+    *others : float or ndarray
+        Further arms that run beside these two [s], same shape.
 
     Returns
     -------
     ndarray
-        t [s]: never below the larger arm, at most √2 above it.
+        t [s]: never below the largest arm, at most √n above it for n arms.
 
     Notes
     -----
-    Homogeneous of degree one: where both arms grow linearly in a quantity, so does the result.
+    Homogeneous of degree one: where every arm grows linearly in a quantity, so does the result.
     """
-    return np.asarray(np.sqrt(np.square(memory_time) + np.square(compute_time)))
+    squares = np.square(memory_time) + np.square(compute_time)
+    for other in others:
+        squares = squares + np.square(other)
+    return np.asarray(np.sqrt(squares))
 
 
 def stack(curves: Sequence[Curve], trailing: int) -> Curve:
