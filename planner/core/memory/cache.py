@@ -16,6 +16,7 @@ from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.numeric import Number
 
 _FP32, _HALF = 4.0, 2.0  # [byte]
+_LEAST = 1e-3  # [byte] keeps the quotient finite where nothing is cached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,23 @@ class CacheFootprint:
         for c in self.classes:
             held = held + num.minimum(tokens, c.window) * c.bytes_per_token
         return held
+
+    def sequences(self, pool: Numeric, tokens: Numeric) -> Number:
+        """Sequences of one length that a pool holds at once.
+
+        Parameters
+        ----------
+        pool : float or ndarray
+            Bytes for the cache [byte], shape (*grid).
+        tokens : float or ndarray
+            Length of every sequence [token], shape (*grid).
+
+        Returns
+        -------
+        float or ndarray
+            Not rounded [1], shape (*grid).
+        """
+        return pool / num.maximum(self.bytes_per_sequence(tokens), _LEAST)
 
     def longest(self, pool: Numeric) -> Number:
         """The longest sequence a pool holds.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 from planner.core.memory.allocator import PagedPool
 from planner.core.memory.budget import Reservation
@@ -40,10 +41,19 @@ class MemoryFit:
     """Of the whole replica, replicas of heads counted once per rank that stores them [byte]."""
     kv_capacity_tokens: Number
     max_concurrency: Number
+    """Whole requests of the asked length held at once [1]."""
     wanted_tokens: Number
     """Length of the longest wanted request [token]."""
     cut: CacheFootprint | PagedPool
     """How a sequence fills the pool."""
+    ranks: int
+    """Data-parallel ranks, each with a pool of its own [1]."""
+    states: Number
+    """Sequences of a rank whose recurrent state has a place in a pool apart; inf where there is none [1]."""
+
+    def sequences(self, tokens: Number) -> Number:
+        """Whole sequences of one length that the replica holds at once [1]."""
+        return whole_sequences(self.cut, self.kv_pool_bytes, tokens, self.states, self.ranks)
 
     @property
     def max_context_tokens(self) -> Number:
@@ -62,6 +72,33 @@ class MemoryFit:
             return f"Weights ({weights}) and the engine's reserves leave nothing of {usable} for the KV cache."
         return (f"The KV pool of {binary_bytes(self.free_bytes)} per GPU cannot hold one request of "
                 f"{self.wanted_tokens:,.0f} tokens ({binary_bytes(self.need_bytes)}).")
+
+
+def whole_sequences(cut: CacheFootprint | PagedPool, pool: Number, tokens: Number, states: Number,
+                    ranks: int) -> Number:
+    r"""Whole sequences of one length that the ranks of a replica hold at once.
+
+    .. math:: ranks \cdot \lfloor \min(pool / bytes(tokens), states) \rfloor
+
+    Parameters
+    ----------
+    cut : CacheFootprint or PagedPool
+        How a sequence fills the pool.
+    pool : float or ndarray
+        Cache of one GPU [byte], shape (*grid).
+    tokens : float or ndarray
+        Length of every sequence [token], shape (*grid).
+    states : float or ndarray
+        Sequences whose recurrent state has a place in a pool apart; inf where there is none [1].
+    ranks : int
+        Data-parallel ranks: a sequence lives in one of them [1].
+
+    Returns
+    -------
+    float or ndarray
+        [1], shape (*grid).
+    """
+    return num.minimum(num.floor(num.minimum(cut.sequences(pool, tokens), states)) * ranks, _UNLIMITED)
 
 
 def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, utilization: Numeric, weights: float,
@@ -103,19 +140,13 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
     need = cut.bytes_per_sequence(wanted)
     pool = num.maximum(free, 0.0)
     length = request_tokens if longest is None else longest  # engines print what their longest requests would hold
-    if paged is None:
-        sequences = pool / num.maximum(cut.bytes_per_sequence(request_tokens), 1e-3)
-        tokens = pool / num.maximum(cut.bytes_per_sequence(length), 1e-3) * length
-    else:
-        sequences, tokens = paged.sequences(pool, request_tokens), paged.capacity_tokens(pool, length)
-    if apart:
-        states = pool * (1.0 - reserved.token_share) / reserved.token_share
-        sequences = num.minimum(sequences, states / footprint.state_bytes)
-    sequences, tokens = (num.minimum(value * layout.data, _UNLIMITED) for value in (sequences, tokens))
+    tokens = cut.sequences(pool, length) * length if paged is None else paged.capacity_tokens(pool, length)
+    states = pool * (1.0 - reserved.token_share) / reserved.token_share / footprint.state_bytes if apart else inf
     return MemoryFit(
         fits=free >= need, need_bytes=need, free_bytes=free, shortfall_bytes=num.maximum(need - free, 0.0),
         capacity_bytes=capacity, usable_bytes=usable, weights_bytes=weights, activation_bytes=reserved.activation_bytes,
         other_bytes=reserved.other_bytes, kv_pool_bytes=pool,
         kv_bytes_per_token=footprint.bytes_per_token * layout.tensor * layout.pipeline,
-        kv_capacity_tokens=num.floor(tokens), max_concurrency=num.floor(sequences),
-        wanted_tokens=wanted, cut=cut)
+        kv_capacity_tokens=num.floor(num.minimum(tokens * layout.data, _UNLIMITED)),
+        max_concurrency=whole_sequences(cut, pool, request_tokens, states, layout.data),
+        wanted_tokens=wanted, cut=cut, ranks=layout.data, states=states)

@@ -148,7 +148,7 @@ def sequence_tokens(law: StepLaw, limits: ServingLimits) -> Number:
     """
     lengths = law.lengths
     reserve = law.policy.admission.value == "reserve"
-    mean = lengths.full_prompt + lengths.output if reserve else lengths.context
+    mean = num.maximum(lengths.full_prompt + lengths.output, lengths.context) if reserve else lengths.context
     spread = 0.0 * mean if reserve else lengths.half_span
     windows, shares = limits.cache_windows, limits.cache_shares
     if windows is None or shares is None:

@@ -74,11 +74,11 @@ def lever_section(found: Sequence[Change], times: list[float], configuration: Co
     The metric is tokens per second and GPU at the plan's batch and context, or how many requests fit at once where
     memory is what the deployment lacks.
     """
-    short = not fit.fits or fit.max_concurrency < load.batch
+    short = not fit.fits or load.room < load.batch
     before = load.batch / step / configuration.layout.gpus
     rows = []
     for change, time in zip(found, times, strict=True):
-        if change.batch_factor * load.batch > max(fit.max_concurrency, load.batch):
+        if change.batch_factor * load.batch > max(load.room, load.batch):
             continue  # there is no room for it
         if short and change.real:
             after_fit = change.configuration.fit(deployment, load.request_tokens)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+
+import numpy as np
 
 from planner.core.memory.fit import MemoryFit
+from planner.core.quantities import numeric as num
+from planner.core.quantities.numeric import Number
 from planner.core.serving.lengths import RequestLengths
 from planner.core.serving.steady_state import Limit, SteadyState, solve_closed, solve_open
 from planner.core.workload import Workload
@@ -24,6 +29,8 @@ class Load:
     """Mean context of a sequence [token]."""
     request_tokens: float
     """Prompt and answer of one request [token]."""
+    room: float
+    """Requests, or sequences of a longer context asked about, that the KV pool holds at once [1]."""
     steady: SteadyState | None
 
 
@@ -47,14 +54,33 @@ def load_of(configuration: Configuration, deployment: Deployment, workload: Work
     context, tokens = mean_context(workload), workload.input_tokens + workload.output_tokens
     steady = solve(configuration, deployment, workload, fit) if fit.fits else None
     if workload.batch is not None:
-        return Load(batch=workload.batch, context=context, request_tokens=tokens, steady=steady)
-    if steady is not None and (configuration.resolved.profile is not None or workload.concurrency is None):
-        return Load(batch=max(float(steady.batch), 1.0), context=context, request_tokens=tokens, steady=steady)
-    asked = workload.concurrency or 1.0
-    batch = min(asked, float(deployment.max_num_seqs * configuration.layout.data))
-    if fit.fits and fit.max_concurrency > 0:
-        batch = min(batch, fit.max_concurrency)
-    return Load(batch=max(batch, 1.0), context=context, request_tokens=tokens, steady=steady)
+        batch = workload.batch
+    elif steady is not None and (configuration.resolved.profile is not None or workload.concurrency is None):
+        batch = max(float(steady.batch), 1.0)
+    else:
+        batch = float(admitted(configuration, deployment, workload, fit))
+    return Load(batch=batch, context=context, request_tokens=tokens, room=float(room(workload, fit)), steady=steady)
+
+
+def room(workload: Workload, fit: MemoryFit) -> Number:
+    """Requests that the KV pool holds at once; where a longer context is asked about, sequences of that."""
+    if workload.context_tokens is None:
+        return fit.max_concurrency
+    return num.minimum(fit.max_concurrency, fit.sequences(workload.context_tokens))
+
+
+def admitted(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> Number:
+    """Sequences that decode when all that are asked and have a place do; arrays over a grid.
+
+    A place is one of ``max_num_seqs`` on each data-parallel rank and, where the deployment fits, room in the KV pool
+    for a whole request, or for the context asked about if that is longer.
+    """
+    asked = 1.0 if workload.concurrency is None else workload.concurrency
+    seats = num.minimum(asked, deployment.max_num_seqs * configuration.layout.data)
+    held = num.where(fit.fits, room(workload, fit), inf)
+    if isinstance(held, np.ndarray) and held.min() >= np.max(seats):
+        return num.maximum(seats, 1.0)  # not spread over a grid of contexts where none of them limits it
+    return num.maximum(num.minimum(seats, held), 1.0)
 
 
 def solve(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> SteadyState:

@@ -16,7 +16,7 @@ from planner.core.quantities.numeric import Number
 from planner.core.serving.steady_state import SteadyState, solve_closed, solve_open
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
-from planner.services.plan.load import lengths_of, mean_context
+from planner.services.plan.load import admitted, lengths_of, mean_context
 from planner.services.plan.question import Deployment
 
 
@@ -60,10 +60,7 @@ class Grid:
         """Sequences decoding in the replica, as a plan chooses them [1]."""
         if self.workload.batch is not None:
             return self.workload.batch
-        asked = np.asarray(1.0 if self.workload.concurrency is None else self.workload.concurrency)
-        plain = np.minimum(asked, self.deployment.max_num_seqs * self.configuration.layout.data)
-        fits, most = np.asarray(self.fit.fits), np.asarray(self.fit.max_concurrency)
-        plain = np.maximum(np.where(fits & (most > 0), np.minimum(plain, most), plain), 1.0)
+        plain, fits = admitted(self.configuration, self.deployment, self.workload, self.fit), np.asarray(self.fit.fits)
         if self.configuration.resolved.profile is None and self.workload.concurrency is not None:
             return plain
         if not fits.any():

@@ -120,3 +120,33 @@ def test_a_job_writes_the_same_document_from_arrays() -> None:
     columns = PLANNER.sweeps.columns(base, read_axes(axes, 100), metrics)
     told = handler(lambda: PLANNER.sweeps)({"base": base, "axes": axes, "metrics": metrics}, Caller(), lambda *_: None)
     assert orjson.loads(told.content) == json.loads(json.dumps(as_document(columns)))
+
+
+@pytest.mark.parametrize(("model", "engine"), [("llama-3.1-8b", "vllm"), ("llama-3.1-8b", "trtllm"),
+                                               ("gemma-3-27b-it", "sglang"), ("mistral-7b-v0.1", "vllm"),
+                                               ("gpt-oss-20b", "vllm")])
+@pytest.mark.parametrize("data", [1, 2])
+def test_no_batch_holds_more_than_the_pool_at_its_context(model, engine, data) -> None:
+    base = {"model": model, "sku": "h100", "calibration": "ideal",
+            "deployment": {"engine": engine, "tensor_parallel": 4, "data_parallel": data, "max_num_seqs": 4096},
+            "workload": {"concurrency": 1e5, "input_tokens": 1000.0, "output_tokens": 200.0}}
+    names = ["fit.fits", "fit.max_concurrency", "fit.kv_pool_bytes", "decode.batch", "decode.traffic.kv_bytes"]
+    contexts = [100.0, 1200.0, 3000.0, 30_000.0, 120_000.0]
+    columns = PLANNER.sweeps.columns(base, read_axes({"workload.context_tokens": contexts}, 100), names)
+    fits, most, pool, batch, read = (columns.metrics[name] for name in names)
+    assert fits.all()
+    assert (batch <= most).all()
+    assert (np.diff(batch) <= 0).all()
+    assert batch[-1] < most[-1]
+    assert (read <= pool * (1 + 1 / np.array(contexts) + 1e-9)).all()  # a step also writes one token of each
+    assert (batch % data == 0).all()  # a sequence lives whole in one rank
+
+
+@pytest.mark.parametrize("engine", ["vllm", "trtllm"])
+def test_a_served_batch_holds_no_more_than_the_pool_at_the_context_asked_about(engine) -> None:
+    answer = PLANNER.plans.answer(question_of({
+        "model": "llama-3.1-8b", "sku": "h100",
+        "deployment": {"engine": engine, "tensor_parallel": 1, "max_num_seqs": 2000},
+        "workload": {"concurrency": 2000, "context_tokens": 30_000.0}}))
+    assert answer["decode"]["traffic"]["kv_bytes"] <= answer["fit"]["kv_pool_bytes"]
+    assert "twice the batch" not in {lever["change"] for lever in answer["levers"]}
