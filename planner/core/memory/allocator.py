@@ -16,9 +16,10 @@ SOSP 2023, doi 10.1145/3600006.3613165.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
+from planner.core.memory.cache import CacheClass, CacheFootprint
 from planner.core.memory.needs import FULL, STATE, WINDOW, LayerNeed
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Numeric
@@ -95,6 +96,43 @@ class PagedPool:
             [byte], shape (*grid).
         """
         return self.blocks(tokens) * self.block_bytes
+
+    def decoding(self) -> PagedPool:
+        """The same cut while every sequence computes one token a step: a window keeps no prompt chunk beside itself.
+
+        Returns
+        -------
+        PagedPool
+            With one batched token.
+        """
+        return replace(self, batched_tokens=1.0)
+
+    def footprint(self, counted: float) -> CacheFootprint:
+        """What a decoding sequence holds on the mean over its lengths, in padded bytes.
+
+        Parameters
+        ----------
+        counted : float
+            Tokens of a block whose half the scheduler counts as waste itself [token].
+
+        Returns
+        -------
+        CacheFootprint
+            States, the block a window begins in and half of what blocks outgrow ``counted`` by do not grow.
+        """
+        classes: dict[float, float] = {}
+        fixed = 0.0
+        for g in self.groups:
+            size = g.copies * self.block_bytes
+            if g.kind == STATE:
+                fixed += size * self.state_blocks
+                continue
+            classes[g.window] = classes.get(g.window, 0.0) + size / g.block_tokens
+            outgrown = max(g.block_tokens - counted, 0.0) / g.block_tokens
+            fixed += size * (outgrown / 2.0 + (1.0 if g.kind == WINDOW else 0.0))
+        return CacheFootprint(state_bytes=fixed, classes=tuple(
+            CacheClass(window=window, stride=1.0, entry_bytes=size, layers=float(self.padded_layers))
+            for window, size in sorted(classes.items(), reverse=True)))
 
     def pool_blocks(self, pool: Numeric) -> Number:
         """Whole blocks a pool is cut into.

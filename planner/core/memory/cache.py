@@ -69,6 +69,32 @@ class CacheFootprint:
             held = held + num.minimum(tokens, c.window) * c.bytes_per_token
         return held
 
+    def decoding(self) -> CacheFootprint:
+        """The same: what is counted in bytes holds no prompt chunk.
+
+        Returns
+        -------
+        CacheFootprint
+            Itself.
+        """
+        return self
+
+    def footprint(self, counted: float) -> CacheFootprint:
+        """The same: bytes waste no blocks.
+
+        Parameters
+        ----------
+        counted : float
+            Not used [token].
+
+        Returns
+        -------
+        CacheFootprint
+            Itself.
+        """
+        del counted
+        return self
+
     def sequences(self, pool: Numeric, tokens: Numeric) -> Number:
         """Sequences of one length that a pool holds at once.
 

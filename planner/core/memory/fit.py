@@ -41,7 +41,8 @@ class MemoryFit:
     """Of the whole replica, replicas of heads counted once per rank that stores them [byte]."""
     kv_capacity_tokens: Number
     max_concurrency: Number
-    """Whole requests of the asked length held at once [1]."""
+    """Whole requests of the asked length held at once, as engines print it: each at its peak, where vLLM counts a
+    window with a prompt chunk beside it [1]."""
     wanted_tokens: Number
     """Length of the longest wanted request [token]."""
     cut: CacheFootprint | PagedPool
@@ -52,8 +53,8 @@ class MemoryFit:
     """Sequences of a rank whose recurrent state has a place in a pool apart; inf where there is none [1]."""
 
     def sequences(self, tokens: Number) -> Number:
-        """Whole sequences of one length that the replica holds at once [1]."""
-        return whole_sequences(self.cut, self.kv_pool_bytes, tokens, self.states, self.ranks)
+        """Whole sequences that the replica holds at once while they decode at a context [1]."""
+        return whole_sequences(self.cut.decoding(), self.kv_pool_bytes, tokens, self.states, self.ranks)
 
     @property
     def max_context_tokens(self) -> Number:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 
 from planner.core.quantities.arrays import Array, Numeric
 from planner.core.quantities.units import GIB
@@ -78,6 +79,8 @@ class ServingLimits:
     """Share of a token's cache bytes in each class, shape (class, *grid); sums to 1 [1]."""
     cache_fixed_tokens: Numeric = 0.0
     """Per-sequence state that does not grow, in equivalent tokens [token]."""
+    state_places: Numeric = inf
+    """Sequences of the replica whose recurrent state has a place in a pool apart; inf where there is none [1]."""
 
 
 VLLM = SchedulerPolicy()

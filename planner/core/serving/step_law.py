@@ -174,7 +174,7 @@ def running_limit(law: StepLaw, limits: ServingLimits) -> tuple[Number, Number]:
     tuple of ndarray
         By KV capacity, by max_num_seqs [1]; at least one, since a plan refuses what cannot hold a request.
     """
-    by_cache = (require_positive("kv_capacity_tokens", limits.kv_capacity_tokens) / law.groups
-                / sequence_tokens(law, limits))
+    held = require_positive("kv_capacity_tokens", limits.kv_capacity_tokens) / sequence_tokens(law, limits)
+    by_cache = num.minimum(held, limits.state_places) / law.groups
     by_limit = require_positive("max_num_seqs", limits.max_num_seqs) / law.stages
     return num.maximum(by_cache, 1.0), num.maximum(by_limit, 1.0)

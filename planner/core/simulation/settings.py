@@ -98,7 +98,8 @@ def rank_settings(table: StepTable, policy: SchedulerPolicy, limits: ServingLimi
     """
     groups = int(limits.data_parallel) * int(limits.pipeline_parallel)
     gain, query = float(limits.tokens_per_step), float(limits.query_tokens)
-    budget, seqs = int(limits.token_budget), max(int(limits.max_num_seqs) // int(limits.pipeline_parallel), 1)
+    places = min(float(limits.max_num_seqs), float(limits.state_places) / int(limits.data_parallel))
+    budget, seqs = int(limits.token_budget), max(int(places) // int(limits.pipeline_parallel), 1)
     steps = max(1, round(policy.block_tokens / gain))
     shares = _shares(limits)
     growing = sum(share for span, share in shares if math.isinf(span))

@@ -67,7 +67,7 @@ class FrontierService:
 
     def _points(self, question: FrontierQuestion, candidate: Candidate, users: Array) -> list[Row]:
         configuration, workload = candidate.configuration, question.workload
-        limits = configuration.limits(candidate.deployment, candidate.fit.kv_pool_bytes)
+        limits = configuration.limits(candidate.deployment, candidate.fit)
         table = configuration.step_table(np.full(users.shape, mean_context(workload)))
         steady = solve_closed(table, lengths_of(workload), configuration.policy, limits, users)
         chip = configuration.resolved.chip.id

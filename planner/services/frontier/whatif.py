@@ -33,7 +33,7 @@ class WhatIfService:
         if not fit.fits:
             raise InvalidQuantity(f"One replica does not fit: {fit.reason}", pointer="/base/deployment")
         return PoolKind(table=configuration.plain_table(mean_context(question.workload)), policy=configuration.policy,
-                        limits=configuration.limits(deployment, fit.kv_pool_bytes),
+                        limits=configuration.limits(deployment, fit),
                         gpus=configuration.layout.gpus), configuration
 
     def disaggregation(self, question: PlanQuestion, rate: float, gpus: int, prefill: Deployment | None,

@@ -41,7 +41,8 @@ from planner.services.plan.question import AUTO, Deployment
 
 T = TypeVar("T")
 HYBRID_ENGINES = frozenset({"vllm", "generic"})
-"""Engines that share one pool of blocks between kinds of layers; others keep a pool for each kind."""
+"""Engines that share one pool of blocks between kinds of layers and count a prompt chunk beside a window; others keep a
+pool for each kind, with windows as they decode."""
 REFERENCE_CONTEXT = 1024.0
 """Context the kept step tables are built at; a question adds the growth of the attention floor [token]."""
 
@@ -147,6 +148,8 @@ class Configuration:
     def _cut(self, deployment: Deployment) -> PagedPool | None:
         if self.paged is None or (deployment.engine not in HYBRID_ENGINES and len(self.paged.groups) > 1):
             return None
+        if deployment.engine not in HYBRID_ENGINES:
+            return self.paged.decoding()
         era = era_of(deployment.engine, deployment.engine_version)
         return replace(self.paged, batched_tokens=deployment.max_num_batched_tokens, state_blocks=era.state_blocks)
 
@@ -158,18 +161,18 @@ class Configuration:
         learned = 0.0 if self.resolved.profile is None else self.resolved.profile.extra_reserve
         return replace(kept, other_bytes=kept.other_bytes + learned) if learned else kept
 
-    def limits(self, deployment: Deployment, pool_bytes: Numeric) -> ServingLimits:
-        """Sizes that bound the replica under load, from the KV pool of one GPU."""
-        kept = self.footprint
+    def limits(self, deployment: Deployment, fit: MemoryFit) -> ServingLimits:
+        """Sizes that bound the replica under load; the KV pool is cut as its fit cuts it."""
+        kept = fit.cut.footprint(self.policy.block_tokens)
         unit = kept.bytes_per_token or kept.state_bytes or 1.0
         shares = [c.bytes_per_token / unit for c in kept.classes] or [0.0]
         return ServingLimits(
-            kv_capacity_tokens=num.maximum(pool_bytes / unit, 1.0) * self.layout.data,
+            kv_capacity_tokens=num.maximum(fit.kv_pool_bytes / unit, 1.0) * self.layout.data,
             max_num_seqs=deployment.max_num_seqs,
             token_budget=deployment.max_num_batched_tokens, data_parallel=float(self.layout.data),
             pipeline_parallel=float(self.layout.pipeline),
             cache_windows=[c.window for c in kept.classes] or [np.inf], cache_shares=shares,
-            cache_fixed_tokens=kept.state_bytes / unit)
+            cache_fixed_tokens=kept.state_bytes / unit, state_places=fit.states * self.layout.data)
 
 
 class Compiler:

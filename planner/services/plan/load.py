@@ -30,7 +30,7 @@ class Load:
     request_tokens: float
     """Prompt and answer of one request [token]."""
     room: float
-    """Requests, or sequences of a longer context asked about, that the KV pool holds at once [1]."""
+    """Sequences that the KV pool holds at once at the length of a request, or a longer context asked about [1]."""
     steady: SteadyState | None
 
 
@@ -63,10 +63,9 @@ def load_of(configuration: Configuration, deployment: Deployment, workload: Work
 
 
 def room(workload: Workload, fit: MemoryFit) -> Number:
-    """Requests that the KV pool holds at once; where a longer context is asked about, sequences of that."""
-    if workload.context_tokens is None:
-        return fit.max_concurrency
-    return num.minimum(fit.max_concurrency, fit.sequences(workload.context_tokens))
+    """Sequences that the KV pool holds at once while they decode, each a whole request or the context asked about."""
+    tokens: Number = workload.input_tokens + workload.output_tokens
+    return fit.sequences(tokens if workload.context_tokens is None else num.maximum(tokens, workload.context_tokens))
 
 
 def admitted(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> Number:
@@ -87,7 +86,7 @@ def solve(configuration: Configuration, deployment: Deployment, workload: Worklo
     """The steady state of a replica that fits."""
     table = configuration.plain_table(mean_context(workload))
     lengths = lengths_of(workload)
-    limits = configuration.limits(deployment, fit.kv_pool_bytes)
+    limits = configuration.limits(deployment, fit)
     if workload.request_rate is not None:
         return solve_open(table, lengths, configuration.policy, limits, workload.request_rate, workload.arrival_cv)
     return solve_closed(table, lengths, configuration.policy, limits, workload.concurrency or 1.0)

@@ -166,7 +166,7 @@ def _carried(candidate: Candidate, question: ReplicaQuestion) -> Replica | Rejec
     goal, lengths = question.objective, question.workload
     if question.unit == RATE:
         best = largest_rate(configuration.plain_table(mean_context(lengths)), lengths_of(lengths), configuration.policy,
-                            configuration.limits(deployment, candidate.fit.kv_pool_bytes), goal, lengths.arrival_cv)
+                            configuration.limits(deployment, candidate.fit), goal, lengths.arrival_cv)
         if best.rate:
             return _described(candidate, question, best.steady)
         missed = _missed(best.steady, goal)

@@ -52,7 +52,7 @@ class SimulationService:
             raise InvalidQuantity(f"The deployment does not fit: {fit.reason}", pointer="/plan/deployment")
         system = System(
             table=configuration.step_table(np.asarray(mean_context(plan.workload))), policy=configuration.policy,
-            limits=configuration.limits(deployment, fit.kv_pool_bytes), replicas=question.replicas,
+            limits=configuration.limits(deployment, fit), replicas=question.replicas,
             router=question.router, queue=question.queue)
         measure = Measure(
             requests=question.requests, warmup=question.warmup, seed=question.seed,

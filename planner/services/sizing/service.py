@@ -142,7 +142,7 @@ class SizingService:
 def _replica(candidate: Candidate, question: SizingQuestion) -> tuple[Any, Any, Any, Any]:
     configuration = candidate.configuration
     return (configuration.plain_table(mean_context(question.workload)), lengths_of(question.workload),
-            configuration.policy, configuration.limits(candidate.deployment, candidate.fit.kv_pool_bytes))
+            configuration.policy, configuration.limits(candidate.deployment, candidate.fit))
 
 
 def _settle(question: SizingQuestion, option: _Option, rejected: list[Row]) -> bool:

@@ -47,7 +47,7 @@ class Bench:
         configuration = candidate.configuration
         self._system = System(
             table=configuration.step_table(np.asarray(mean_context(workload))), policy=configuration.policy,
-            limits=configuration.limits(candidate.deployment, candidate.fit.kv_pool_bytes))
+            limits=configuration.limits(candidate.deployment, candidate.fit))
         self._mix = Mix(input_law=law_of(workload.input_tokens, workload.input_cv),
                         output_law=law_of(workload.output_tokens, workload.output_cv),
                         prefix_hit=workload.prefix_cache_hit)

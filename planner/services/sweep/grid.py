@@ -49,7 +49,7 @@ class Grid:
         """The replica under load, as if it fitted."""
         table = self.configuration.step_table(np.asarray(self.context, dtype=np.float64))
         lengths, policy = lengths_of(self.workload), self.configuration.policy
-        limits = self.configuration.limits(self.deployment, self.fit.kv_pool_bytes)
+        limits = self.configuration.limits(self.deployment, self.fit)
         if self.workload.request_rate is not None:
             return solve_open(table, lengths, policy, limits, self.workload.request_rate, self.workload.arrival_cv)
         asked: Number = self.workload.concurrency

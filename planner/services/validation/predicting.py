@@ -107,7 +107,7 @@ def _cases(rows: Sequence[MeasuredRow], places: Sequence[int], configuration: Co
         engine=configuration.engine, tensor_parallel=configuration.layout.tensor, max_num_batched_tokens=budget,
         max_num_seqs=admitted, memory_utilization=_BENCHMARK_MEMORY)
     fit = configuration.fit(deployment, float(longest.max()))
-    limits = configuration.limits(deployment, max(float(fit.kv_pool_bytes), 1.0))
+    limits = configuration.limits(deployment, fit)
     groups = float(configuration.layout.data * configuration.layout.pipeline)
     limits = replace(limits, data_parallel=1.0, pipeline_parallel=1.0,
                      max_num_seqs=np.array([max(admitted, row.concurrency) for row in members]),  # N in flight

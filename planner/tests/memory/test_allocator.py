@@ -123,3 +123,18 @@ def test_other_engines():
     assert era_of("trtllm").budget == "free"
     with pytest.raises(UnsupportedFormat, match="tgi"):
         era_of("tgi")
+
+
+@given(full=st.integers(1, 40), window=st.integers(0, 60), states=st.integers(0, 40),
+       tokens=st.floats(1.0, 300_000.0))
+def test_the_mean_footprint_is_the_cut_within_a_block_of_each_group(full, window, states, tokens):
+    needs = ((full, FULL), *(((window, WINDOW),) if window else ()),
+             *(((states, LayerNeed(kind="state", token_bytes=80_000.0)),) if states else ()))
+    cut = paged_pool(needs, block_tokens=16, batched_tokens=8192.0, state_blocks=2)
+    decoding, mean = cut.decoding(), cut.footprint(16.0)
+    counted = 8.0 * mean.bytes_per_token  # the scheduler's own half block
+    wasted = sum(g.copies for g in cut.groups if g.kind != "state") * cut.block_bytes
+    exact = decoding.bytes_per_sequence(tokens)
+    assert abs(mean.bytes_per_sequence(tokens) + counted - exact) <= wasted / 2 * (1 + 1e-9)
+    assert exact <= cut.bytes_per_sequence(tokens)
+    assert cut.footprint(8.0).state_bytes >= mean.state_bytes

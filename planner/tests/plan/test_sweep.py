@@ -135,9 +135,8 @@ def test_no_batch_holds_more_than_the_pool_at_its_context(model, engine, data) -
     columns = PLANNER.sweeps.columns(base, read_axes({"workload.context_tokens": contexts}, 100), names)
     fits, most, pool, batch, read = (columns.metrics[name] for name in names)
     assert fits.all()
-    assert (batch <= most).all()
-    assert (np.diff(batch) <= 0).all()
-    assert batch[-1] < most[-1]
+    assert (batch[0] >= most[0]) & (np.diff(batch) <= 0).all()
+    assert (batch[0] == most[0]) | (engine == "vllm")  # which counts a prompt chunk beside a window
     assert (read <= pool * (1 + 1 / np.array(contexts) + 1e-9)).all()  # a step also writes one token of each
     assert (batch % data == 0).all()  # a sequence lives whole in one rank
 
@@ -150,3 +149,20 @@ def test_a_served_batch_holds_no_more_than_the_pool_at_the_context_asked_about(e
         "workload": {"concurrency": 2000, "context_tokens": 30_000.0}}))
     assert answer["decode"]["traffic"]["kv_bytes"] <= answer["fit"]["kv_pool_bytes"]
     assert "twice the batch" not in {lever["change"] for lever in answer["levers"]}
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize("model", ["gemma-3-27b-it", "mistral-7b-v0.1", "qwen3-next-80b-a3b-instruct"])
+def test_plan_bound_and_service_cut_the_pool_alike(model, engine) -> None:
+    """Windows, padded groups and states count the same whether a fit, a bound or a load is asked about."""
+    question = {"model": model, "sku": "h100",
+                "deployment": {"engine": engine, "tensor_parallel": 4, "max_num_seqs": 2000},
+                "workload": {"concurrency": 2000, "context_tokens": 12_000.0, "input_tokens": 11_000.0,
+                             "output_tokens": 1_000.0}}
+    served, ideal = (PLANNER.plans.answer(question_of(question | {"calibration": c})) for c in ("auto", "ideal"))
+    assert served["serving"]["limit"] == ideal["serving"]["limit"] == "kv_capacity"
+    assert served["decode"]["batch"] == pytest.approx(ideal["decode"]["batch"], rel=0.03)
+    assert served["decode"]["tokens_per_s"] < ideal["decode"]["tokens_per_s"]
+    assert ideal["fit"]["max_concurrency"] <= ideal["decode"]["batch"]
+    if engine != "vllm":
+        assert ideal["fit"]["max_concurrency"] == ideal["decode"]["batch"]

@@ -203,3 +203,10 @@ def test_a_hundred_thousand_points_take_under_five_seconds():
     start = time.process_time()
     solve_open(large(), LENGTHS, VLLM, LIMITS, np.linspace(0.01, 12.0, 100_000))
     assert time.process_time() - start < 5.0
+
+
+def test_places_of_states_bound_the_running_set_beside_the_tokens():
+    free = solve_closed(large(), LENGTHS, VLLM, LIMITS, 1000.0)
+    few = solve_closed(large(), LENGTHS, VLLM, replace(LIMITS, state_places=40.0), 1000.0)
+    assert few.running_capacity == 40.0 < free.running_capacity
+    assert few.limit == Limit.KV_CAPACITY

@@ -164,6 +164,12 @@ def test_window_and_state_layers_hold_less_cache():
     assert fixed.preemptions == 0
 
 
+def test_states_in_a_pool_apart_seat_as_many_as_it_has_places_for():
+    few = replace(LIMITS, state_places=64.0, data_parallel=2)
+    assert rank_settings(large(), VLLM, few).max_seqs == 32
+    assert rank_settings(large(), VLLM, LIMITS).max_seqs == LIMITS.max_num_seqs
+
+
 def test_ranks_in_lockstep_wait_for_one_another():
     together = simulate_open(system(limits=replace(LIMITS, data_parallel=4)), MIX, 32.0, 1.0, MEASURE)
     alone = simulate_open(system(limits=replace(LIMITS, kv_capacity_tokens=100_000)), MIX, 8.0, 1.0, MEASURE)

@@ -35,7 +35,7 @@ def _played(row):
         table=configuration.step_table(np.asarray(0.9 * (row.input_tokens + row.output_tokens / 2.0))),
         policy=replace(configuration.policy,
                        request_latency_s=terms.ingest_fixed if row.fixed_lengths else terms.ingest),
-        limits=configuration.limits(deployment, fit.kv_pool_bytes))
+        limits=configuration.limits(deployment, fit))
 
     def law(tokens):
         return Fixed(tokens=tokens) if row.fixed_lengths else Uniform(low=0.8 * tokens, high=tokens)
