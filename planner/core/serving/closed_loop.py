@@ -3,7 +3,8 @@
 References
 ----------
 Wegstein, Accelerating convergence of iterative processes, CACM 1(6) 1958, doi 10.1145/368861.368871 (the secant step on
-a fixed-point map, one dimension). Little, Operations Research 9, 1961.
+a fixed-point map, one dimension). Little, Operations Research 9, 1961. Zahorjan, Sevcik, Eager and Galler, Balanced job
+bound analysis of queueing networks, CACM 25(2) 1982, doi 10.1145/358396.358447.
 """
 
 from __future__ import annotations
@@ -53,24 +54,29 @@ def closed(law: StepLaw, users: Number, latency: float) -> Flow:
         answered, asked = (asked, target), following
         guess = _guess(flow, guess, users, num.exp(asked), flow.first_token + latency, cap_batch)
         flow = relax(law, guess)
-    return _balanced(law, flow, users, latency)
+    return _balanced(law, flow, users, latency, cap_rate)
 
 
-def _balanced(law: StepLaw, flow: Flow, users: Number, latency: float) -> Flow:
-    """The flow itself where Little's law holds; else its rate, with the time a request has split to meet the law.
+def _balanced(law: StepLaw, flow: Flow, users: Number, latency: float, cap_rate: Number) -> Flow:
+    """The flow itself where Little's law holds; else the rate of a balanced job bound, its time split to meet the law.
 
     Answers of a few tokens have no fixed point that the steps settle on: users move in waves, every prompt delays every
-    other. The rate is then what the work allows, and waiting and decoding share the time in the flow's proportion.
+    other. The rate then follows from the time of a request that runs alone and from the work that all of them share,
+    N/(T_alone + (N - 1)/λ_cap) over all groups, and waiting and decoding share the time in the flow's proportion.
     """
-    total = users / flow.rate - latency
     decoding = law.decode_steps * flow.step
-    off = abs(flow.first_token + decoding - total) > UNBALANCED * total
     least = flow.t_decode + flow.per_token * law.lengths.prompt
     share = decoding / (flow.first_token + decoding)
+    total = users / flow.rate - latency
+    off = abs(flow.first_token + decoding - total) > UNBALANCED * total
+    alone = latency + least + law.decode_steps * flow.t_decode
+    rate = num.where(off, num.minimum(users / (alone + (users - 1.0 / law.groups) / cap_rate), cap_rate), flow.rate)
+    total = users / rate - latency
     quickest = num.minimum(law.decode_steps * flow.t_decode, total)
     kept = num.clip(total * share, quickest, num.maximum(total - least, 0.0))
     steps = num.maximum(law.decode_steps, 1e-9)
     return flow._replace(
+        rate=rate, batch=num.where(off, num.clip(rate * kept, 1.0, users), flow.batch),
         step=num.where(off, num.maximum(kept / steps, flow.t_decode), flow.step),
         own=num.where(off, num.maximum(total - kept, least), flow.own), backlog=num.where(off, 0.0, flow.backlog),
         biased_step=num.where(off, 0.0, flow.biased_step))

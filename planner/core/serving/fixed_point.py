@@ -196,7 +196,7 @@ def _exhaustive_wait(law: StepLaw, guess: Guess, per_token: Number, load: Number
 
 
 def token_cap(law: StepLaw, running: Number) -> tuple[Number, Number]:
-    """Largest decode batch and rate that the token budget allows when every step is full.
+    """Largest decode batch and rate that the work of a request allows when no step has room left.
 
     Parameters
     ----------
@@ -208,11 +208,13 @@ def token_cap(law: StepLaw, running: Number) -> tuple[Number, Number]:
     Returns
     -------
     tuple of ndarray
-        Batch [1] and rate [1/s]; a scheduler that runs prompts alone has no such cap.
+        Batch [1] and rate [1/s]. Where prompts run alone only the rate is capped: a request takes its prompt's time in
+        the fullest step and its share of decode steps of all that run.
     """
     if law.policy.order is not PrefillOrder.MIXED:
-        unlimited = 0.0 * running + inf
-        return unlimited, unlimited
+        t_decode, _, base = law.decode(running)
+        prompt = law.lengths.prompt * law.per_token(law.room(running), running, base)
+        return 0.0 * running + inf, 1.0 / (prompt + law.decode_steps * t_decode / running)
     per_request = law.query_tokens * law.decode_steps + law.lengths.prompt
     batch = law.budget * law.decode_steps / per_request
     t_decode, _, base = law.decode(num.minimum(batch, running))

@@ -19,6 +19,7 @@ from planner.services.plan import evidence
 from planner.services.plan.configuration import Compiler, Configuration, Memo, Resolved
 from planner.services.plan.cost import cost_section
 from planner.services.plan.explain import explanation
+from planner.services.plan.intervals import intervals
 from planner.services.plan.levers import lever_section
 from planner.services.plan.load import load_of
 from planner.services.plan.precision import precision_section
@@ -112,7 +113,7 @@ class PlanService:
     def _complete(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment,
                   workload: Workload, notes: list[str]) -> dict[str, Any]:
         resolved = configuration.resolved
-        answer["intervals"] = evidence.intervals(answer, configuration)
+        answer["intervals"] = intervals(answer, configuration, workload)
         answer["assumptions"] = evidence.assumptions(configuration, workload, deployment)
         answer["warnings"] = [*notes, *evidence.warnings(configuration, workload)]
         answer["provenance"] = evidence.provenance(configuration)

@@ -5,59 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from planner.core.architecture.model import ModelCard
-from planner.core.execution.interval import factors
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.question import Deployment
 
-_SCALED = {
-    "tpot": ("decode.step_time_s", "serving.tpot_s.mean", "serving.tpot_s.p95", "serving.tpot_s.p99",
-             "serving.itl_s.mean"),
-    "rate": ("decode.tokens_per_s", "decode.tokens_per_s_per_user", "serving.output_tokens_per_s",
-             "serving.max_request_rate"),
-    "ttft": ("serving.ttft_s.mean", "serving.ttft_s.p50", "serving.ttft_s.p95", "serving.ttft_s.p99",
-             "prefill.time_s"),
-}
-
 
 def known_pair(profile: EfficiencyProfile) -> bool:
     """Whether kernels of the chip or its family were measured, so that only the deployment is new."""
     return any(not profile.inherited.get(f"gemm.{name}", profile.id).startswith("default/") for name in profile.gemm)
-
-
-def intervals(answer: dict[str, Any], configuration: Configuration) -> dict[str, list[float]]:
-    """90 % intervals of the predicted times and rates; empty under datasheet ceilings, which are bounds.
-
-    None reaches beyond physics: a decode step never takes less than its bytes and FLOP at the datasheet's ceilings.
-    """
-    profile = configuration.resolved.profile
-    if profile is None:
-        return {}
-    known = known_pair(profile)
-    kind = "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
-    step, first = factors(profile.spread[kind], known=known), factors(profile.spread["ttft"], known=known)
-    scale = {"tpot": step, "rate": (1 / step[1], 1 / step[0]), "ttft": first}
-    floor = max(answer["decode"]["bandwidth_fraction"], answer["decode"]["fraction_of_peak"])
-    found = {}
-    for group, paths in _SCALED.items():
-        for path in paths:
-            low, high = scale[group]
-            if path.startswith("decode."):
-                low, high = (low, min(high, 1 / floor)) if group == "rate" else (max(low, floor), high)
-            value = _at(answer, path)
-            if value is not None:
-                found[path] = [value * low, value * high]
-    return found
-
-
-def _at(answer: dict[str, Any], path: str) -> float | None:
-    here: Any = answer
-    for part in path.split("."):
-        if here is None:
-            return None
-        here = here[part]
-    return None if here is None else float(here)
 
 
 def assumptions(configuration: Configuration, workload: Workload, deployment: Deployment) -> list[str]:

@@ -26,3 +26,16 @@ def test_users_equal_rate_times_time(answer, engine, calibration) -> None:
     else:
         assert serving["tpot_s"]["mean"] >= plan["decode"]["step_time_s"] * 0.5
         assert serving["tpot_s"]["p95"] >= serving["tpot_s"]["mean"] * 0.999
+
+
+@pytest.mark.parametrize("data", [1, 2])
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize("answer", [1, 3, 10])
+def test_long_prompts_with_short_answers_take_their_prompts_time(answer, engine, data) -> None:
+    plan = PLANNER.plans.answer(question_of({
+        "model": "llama-3.1-8b", "sku": "h100",
+        "deployment": {"tensor_parallel": 1, "data_parallel": data, "engine": engine},
+        "workload": {"input_tokens": 7000, "output_tokens": answer, "concurrency": 64}}))
+    prompts = data / plan["prefill"]["time_s"]
+    assert 0.85 * prompts < plan["serving"]["request_rate"] < 1.2 * prompts
+    assert plan["serving"]["max_request_rate"] < 1.2 * prompts
