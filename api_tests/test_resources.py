@@ -177,3 +177,18 @@ def test_a_price_needs_a_known_sku(client):
     answer = client.post("/v1/prices", json={"sku": "h1000", "usd_per_gpu_hour": 2.0})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/sku")
     assert create(client, "prices").json()["sku"] == "h100-sxm-80gb"
+
+
+@pytest.mark.parametrize(("question", "request_body", "field", "meant"), [
+    ("plan", {"model": "llama-3.1-8b", "sku": "h100", "deployment": {"tensor_paralel": 4}},
+     "deployment.tensor_paralel", "tensor_parallel"),
+    ("size", {"model": "llama-3.1-8b", "demands": {}}, "demands", "demand"),
+    ("whatif", {"scenario": {"currency": "USD", "colour": 1}}, "scenario.colour", None),
+    ("compare", {"plans": [{"model": "llama-3.1-8b", "sku": "h100", "skus": []}]}, "plans.0.skus", "sku")])
+def test_a_kept_question_has_no_field_that_its_endpoint_would_refuse(client, question, request_body, field, meant):
+    refused = client.post("/v1/scenarios", json={"name": "n", "question": question, "request": request_body})
+    assert refused.status_code == 422, refused.text
+    [error] = refused.json()["errors"]
+    assert error["pointer"] == "/request"
+    assert f"{field} is not a field of a {question} question" in error["message"]
+    assert meant is None or f"did you mean {meant}" in error["message"]

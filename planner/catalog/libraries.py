@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.catalog.chips import ChipCatalog, ChipEntry, chip_from_record
 from planner.catalog.indexes import sku_entries
+from planner.catalog.known_fields import require_known
 from planner.catalog.names import Entry as Named
 from planner.catalog.names import NameIndex
 from planner.catalog.prices import PriceEntry, built_in_prices
@@ -20,6 +21,8 @@ _RECORD = ("id", "name", "vendor", "architecture", "memory_bytes", "bandwidth_by
            "link_bytes_per_s", "host_bytes_per_s", "network_bytes_per_s", "power_w", "multiprocessors", "clock_hz",
            "l2_bytes", "shared_memory_bytes", "boundaries_bytes_per_s", "gpus_per_node")
 """The fields of a SKU record that describe the machine; the rest (aliases, notes) is about the entry."""
+SKU_FIELDS = (*_RECORD, "aliases", "notes")
+"""The creation form of a SKU."""
 
 
 def _aliases(document: Document) -> tuple[str, ...]:
@@ -54,7 +57,8 @@ class SkuLibrary:
         return self._chips.chip(entry_id)
 
     def read(self, entry_id: str, document: Document) -> Chip:
-        """Return the chip of a user's record."""
+        """Return the chip of a user's record; any field that is not known is refused."""
+        require_known(document, SKU_FIELDS, "a SKU")
         record = {name: document[name] for name in _RECORD if document.get(name) is not None}
         return chip_from_record({**record, "id": entry_id})
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.catalog.indexes import model_entries
+from planner.catalog.known_fields import require_known
 from planner.catalog.models import ModelCatalog
 from planner.catalog.names import Entry as Named
 from planner.catalog.names import NameIndex
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from planner.core.architecture.model import Model, ModelCard
 
 _CARD = ("params", "layers", "kv_heads", "head_dim", "vocab")
+MODEL_FIELDS = ("id", "name", "config", *_CARD, "active_params", "aliases", "notes")
+"""The creation form of a model."""
+_CONFIG_SIGNS = ("model_type", "architectures", "hidden_size", "num_hidden_layers")
 _MOST = 1e16  # parameters of a card; keeps typing errors out
 
 
@@ -43,8 +47,14 @@ class ModelLibrary:
         return self._models.model(entry_id)
 
     def read(self, entry_id: str, document: Document) -> Model | ModelCard:
-        """Return the model of a user's config or card."""
+        """Return the model of a user's config or card; any field of ours that is not known is refused."""
         config = document.get("config")
+        bare = config is None and any(sign in document for sign in _CONFIG_SIGNS)
+        require_known(document, MODEL_FIELDS, "a model", 'Put the config.json under config: {"config": {…}}.' if bare
+                      else None)
+        card = [name for name in (*_CARD, "active_params") if document.get(name) is not None]
+        if config is not None and card:
+            raise InvalidQuantity("Give either config or the five-field card, not both.", pointer=f"/{card[0]}")
         if config is None:
             return read_card(entry_id, document)
         from planner.catalog.importers.huggingface import read_config  # noqa: PLC0415 - only when a config is given

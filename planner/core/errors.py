@@ -3,6 +3,7 @@
 PlannerError
 ├── DomainError            the question contradicts itself or physics
 │   ├── InvalidQuantity    a number out of its range
+│   ├── UnknownField       a field that no form of ours has
 │   ├── InvalidLayout      a parallel layout the model cannot take
 │   └── UnsupportedFormat  a number format this chip or engine cannot run
 ├── MissingFact            a fact the answer needs is not known
@@ -39,6 +40,13 @@ class InvalidQuantity(DomainError):  # noqa: N818 - named as the house's error t
 
     code = "invalid_quantity"
     title = "A quantity is out of range"
+
+
+class UnknownField(DomainError):  # noqa: N818 - as above
+    """A document has a field that its form does not have."""
+
+    code = "unknown_field"
+    title = "A field is not known"
 
 
 class InvalidLayout(DomainError):  # noqa: N818 - as above

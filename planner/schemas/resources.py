@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from planner.schemas.base import Answer, Name, Positive, Question, Rate, Slug
+from planner.schemas.kept import unknown_field
 
 Notes = Annotated[str, Field(max_length=10_000)]
 Aliases = Annotated[list[Name], Field(max_length=50)]
@@ -92,6 +93,14 @@ class ScenarioForm(Question):
     question: Literal["plan", "compare", "sweep", "frontier", "size", "whatif", "fleet", "simulation"]
     request: dict[str, Any] = Field(description="The body of that endpoint.")
     notes: Notes | None = None
+
+    @field_validator("request")
+    @classmethod
+    def _known_fields(cls, request: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        unknown = unknown_field(info.data["question"], request) if "question" in info.data else None
+        if unknown is not None:
+            raise ValueError(unknown)
+        return request
 
 
 class CalibrationForm(Question):

@@ -12,6 +12,7 @@ from planner.core.hardware.chip import Chip, Link
 _REQUIRED = ("memory_bytes", "bandwidth_bytes_per_s", "peak_flop_per_s")
 _NUMBERS = ("memory_bytes", "bandwidth_bytes_per_s", "link_bytes_per_s", "power_w", "host_bytes_per_s",
             "network_bytes_per_s", "multiprocessors", "clock_hz", "l2_bytes", "shared_memory_bytes", "gpus_per_node")
+_WHOLE = ("multiprocessors", "gpus_per_node")
 _TEXTS = ("id", "name", "vendor", "architecture")
 _PIPES = frozenset({"fp64", "fp64_tensor", "fp32", "fp32_no_fma", "special_function", "tf32", "bf16", "fp16", "fp8",
                     "fp6", "int8", "int4", "fp4"})
@@ -55,6 +56,8 @@ def record_problems(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     problems = [(f"/{name}", f"{name} is required.") for name in _REQUIRED if record.get(name) is None]
     problems += [(f"/{name}", f"{name} {why}.") for name in _NUMBERS
                  if record.get(name) is not None and (why := _number_problem(record[name], _smallest(name)))]
+    problems += [(f"/{name}", f"{name} must be a whole number.") for name in _WHOLE
+                 if isinstance(record.get(name), float) and math.isfinite(record[name]) and record[name] % 1]
     problems += [(f"/{name}", f"{name} must be text.") for name in _TEXTS
                  if record.get(name) is not None and not isinstance(record[name], str)]
     peaks = record.get("peak_flop_per_s")
