@@ -149,6 +149,35 @@ def test_a_context_over_the_trained_length_warns(client, load, name):
     assert any("trained" in line and line.startswith(name) for line in answer["warnings"])
 
 
+@pytest.mark.parametrize(("change", "line"), [
+    ({"deployment": {"max_model_len": 1024}, "workload": {"output_tokens": 1000}},
+     "input + output = 2,000 tokens exceeds max_model_len = 1,024"),
+    ({"deployment": {"max_model_len": 2048}, "workload": {"context_tokens": 9000}},
+     "context_tokens = 9,000 tokens exceeds max_model_len = 2,048"),
+    ({"deployment": {"max_model_len": 200_000}}, "max_model_len = 200,000 tokens exceeds the 131,072 the model"),
+    ({"deployment": {"tensor_parallel": 4, "expert_parallel": 4}}, "expert_parallel = 4 changes nothing"),
+    ({"deployment": {"tensor_parallel": 1}, "workload": {"context_tokens": 1_000_000}},
+     "that one sequence may reach in this KV pool"),
+])
+def test_settings_that_an_engine_would_refuse_or_ignore_warn(client, change, line):
+    model = {"model": "llama-3.1-8b", "sku": "h100"}
+    warned, plain = ask(client, **model, **change).json(), ask(client, **model).json()
+    assert any(line in found for found in warned["warnings"]), warned["warnings"]
+    assert plain["warnings"] == []
+
+
+def test_experts_in_parallel_do_not_warn_where_there_are_experts(client):
+    answer = ask(client, model="mixtral-8x7b-v0.1", sku="h100", deployment={"tensor_parallel": 4, "expert_parallel": 4})
+    assert not any("expert_parallel" in line for line in answer.json()["warnings"])
+
+
+def test_what_a_window_keeps_beside_itself_is_explained(client):
+    windowed = ask(client, model="gemma-3-27b-it", sku="h100", workload={"input_tokens": 8000, "concurrency": 1}).json()
+    assert any("prompt chunk" in line for line in windowed["assumptions"])
+    plain = ask(client, model="llama-3.1-8b", sku="h100").json()
+    assert not any("prompt chunk" in line for line in plain["assumptions"])
+
+
 @pytest.mark.parametrize("sku", ["h100", "l4", "t4"])
 def test_no_interval_is_faster_than_physics(client, sku):
     answer = ask(client, model="llama-3.1-8b", sku=sku, deployment={"tensor_parallel": 1},

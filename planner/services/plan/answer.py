@@ -12,6 +12,7 @@ from planner.core.execution.prompt import prompt_cost
 from planner.core.execution.summary import summarise
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.memory.fit import MemoryFit
 from planner.core.workload import Workload
 from planner.services.accuracy.corrected import check_model
 from planner.services.catalog import CatalogService, Found
@@ -108,14 +109,14 @@ class PlanService:
         }
         if question.usd_per_gpu_hour is not None and answer["serving"] is not None:
             answer["cost"] = cost_section(configuration, answer["serving"], question.usd_per_gpu_hour)
-        return self._complete(answer, configuration, deployment, workload, notes)
+        return self._complete(answer, configuration, deployment, workload, fit, notes)
 
     def _complete(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment,
-                  workload: Workload, notes: list[str]) -> dict[str, Any]:
+                  workload: Workload, fit: MemoryFit, notes: list[str]) -> dict[str, Any]:
         resolved = configuration.resolved
         answer["intervals"] = intervals(answer, configuration, workload)
-        answer["assumptions"] = evidence.assumptions(configuration, workload, deployment)
-        answer["warnings"] = [*notes, *evidence.warnings(configuration, workload)]
+        answer["assumptions"] = evidence.assumptions(configuration, workload, deployment, fit)
+        answer["warnings"] = [*notes, *evidence.warnings(configuration, deployment, workload, fit)]
         answer["provenance"] = evidence.provenance(configuration)
         answer["calibration"] = evidence.calibration_section(resolved.profile)
         answer["explanation"] = explanation(answer, model=resolved.model_id, sku=resolved.chip.id,

@@ -6,6 +6,7 @@ from typing import Any
 
 from planner.core.architecture.model import ModelCard
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.memory.fit import MemoryFit
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.question import Deployment
@@ -16,7 +17,7 @@ def known_pair(profile: EfficiencyProfile) -> bool:
     return any(not profile.inherited.get(f"gemm.{name}", profile.id).startswith("default/") for name in profile.gemm)
 
 
-def assumptions(configuration: Configuration, workload: Workload, deployment: Deployment) -> list[str]:
+def assumptions(configuration: Configuration, workload: Workload, deployment: Deployment, fit: MemoryFit) -> list[str]:
     """What the answer takes for granted, each in one sentence."""
     layout = configuration.layout
     rows = [
@@ -33,23 +34,32 @@ def assumptions(configuration: Configuration, workload: Workload, deployment: De
                     f"{workload.arrival_cv:g}.")
     if configuration.table.mixtures.names:
         rows.append("Tokens choose experts independently and evenly: an upper bound on the experts a step reads.")
+    held = fit.sequences(workload.input_tokens + workload.output_tokens)
+    if fit.fits and held > fit.max_concurrency:
+        rows.append(f"max_concurrency counts a prompt chunk beside every attention window, as the engine prints it; "
+                    f"while decoding, {held:,.0f} such requests have room.")
     rows.append(f"The engine may use {deployment.memory_utilization:.0%} of GPU memory.")
     return rows
 
 
-def warnings(configuration: Configuration, workload: Workload) -> list[str]:
+def warnings(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> list[str]:
     """What the asker should know before relying on the answer."""
     found = []
     model, chip = configuration.resolved.model, configuration.resolved.chip
     compute = configuration.ideal.block_compute
-    asked = workload.input_tokens + workload.output_tokens
-    longest, name = max((asked, "input + output"), (workload.context_tokens or 0.0, "context_tokens"))
+    asked = (workload.input_tokens + workload.output_tokens, "input + output")
+    longest, name = max(asked, (workload.context_tokens or 0.0, "context_tokens"),
+                        (deployment.max_model_len or 0.0, "max_model_len"))
     if isinstance(model, ModelCard):
         found.append("Only a five-field card is known: attention FLOP and activation traffic count as zero, and prompt "
                      "times are lower bounds.")
     elif model.context_trained is not None and longest > model.context_trained:
         found.append(f"{name} = {longest:,.0f} tokens exceeds the "
                      f"{model.context_trained:,} the model was trained for.")
+    found += _lengths(deployment, workload, fit)
+    if configuration.layout.expert > 1 and not isinstance(model, ModelCard) and not configuration.table.mixtures.names:
+        found.append(f"expert_parallel = {configuration.layout.expert} changes nothing: {model.id} has no experts, and "
+                     "engines ignore it.")
     if compute.weight_only and configuration.weights in {"mxfp4", "nvfp4"}:
         found.append(f"{chip.name} has no fp4 units: {configuration.weights} weights run weight-only at the "
                      f"{compute.pipe} ceiling.")
@@ -57,6 +67,21 @@ def warnings(configuration: Configuration, workload: Workload) -> list[str]:
     if profile is not None and not known_pair(profile):
         found.append(f"No measurements of {chip.name} or its family: efficiencies are medians over other chips and the "
                      "intervals are wide.")
+    return found
+
+
+def _lengths(deployment: Deployment, workload: Workload, fit: MemoryFit) -> list[str]:
+    """Requests and contexts that the engine refuses or the pool cannot hold."""
+    found, most = [], deployment.max_model_len
+    for name, tokens in (("input + output", workload.input_tokens + workload.output_tokens),
+                         ("context_tokens", workload.context_tokens or 0.0)):
+        if most is not None and tokens > most:
+            found.append(f"{name} = {tokens:,.0f} tokens exceeds max_model_len = {most:,}: the engine refuses or cuts "
+                         "such requests, and this answer is as if it took them.")
+    context = workload.context_tokens
+    if context is not None and fit.fits and context > fit.max_context_tokens:
+        found.append(f"context_tokens = {context:,.0f} exceeds the {fit.max_context_tokens:,.0f} that one sequence may "
+                     "reach in this KV pool.")
     return found
 
 
