@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from planner.catalog.importers.huggingface import read_config
+from planner.catalog.models import built_in_models
 from planner.core.errors import InvalidQuantity
 
 LLAMA: dict[str, Any] = {
@@ -34,3 +35,30 @@ def test_a_zero_is_named(config: dict[str, Any], field: str) -> None:
 def test_an_absurd_width_is_refused() -> None:
     with pytest.raises(InvalidQuantity, match="not one of a model"):
         read_config({**LLAMA, "hidden_size": 10**9}, id="vast")
+
+
+REFUSED = [
+    ("meta-llama/llama-3.1-8b", "num_key_value_heads"), ("meta-llama/llama-3.1-8b", "head_dim"),
+    ("meta-llama/llama-3.1-8b", "max_position_embeddings"), ("qwen/qwen3-30b-a3b", "moe_intermediate_size"),
+    ("qwen/qwen3-30b-a3b", "decoder_sparse_step"), ("deepseek-ai/deepseek-v3", "moe_intermediate_size"),
+    ("deepseek-ai/deepseek-v3", "qk_nope_head_dim"), ("deepseek-ai/deepseek-v3.2", "index_topk"),
+    ("openai/gpt-oss-20b", "intermediate_size"), ("mistralai/mixtral-8x7b-v0.1", "intermediate_size")]
+TOLERATED = [
+    ("deepseek-ai/deepseek-v3", "first_k_dense_replace"), ("deepseek-ai/deepseek-v3", "num_nextn_predict_layers"),
+    ("deepseek-ai/deepseek-v3", "n_group"), ("deepseek-ai/deepseek-v3", "n_shared_experts"),
+    ("qwen/qwen3-next-80b-a3b-instruct", "shared_expert_intermediate_size"),
+    ("mistralai/mistral-7b-v0.1", "sliding_window")]
+
+
+@pytest.mark.parametrize(("model", "field"), REFUSED)
+def test_a_zero_is_no_missing_size(model, field) -> None:
+    config = dict(built_in_models().record(model)["config"])
+    with pytest.raises(InvalidQuantity, match=rf"{field}( must be at least 1, not 0|$|\.)") as refusal:
+        read_config(config | {field: 0}, id="x")
+    assert refusal.value.pointer == f"/config/{field}"
+
+
+@pytest.mark.parametrize(("model", "field"), TOLERATED)
+def test_a_zero_that_configs_write_on_purpose_switches_off(model, field) -> None:
+    config = dict(built_in_models().record(model)["config"])
+    assert read_config(config | {field: 0}, id="x").layer_count == built_in_models().model(model).layer_count

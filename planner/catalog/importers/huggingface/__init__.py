@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from planner.catalog.importers.huggingface.blocks import Draft
 from planner.catalog.importers.huggingface.fields import Fields
+from planner.catalog.importers.huggingface.harmless import is_harmless
 from planner.catalog.importers.huggingface.nesting import LanguagePart, language_part
 from planner.catalog.importers.huggingface.quantization import cache_format_of, scheme_of
 from planner.catalog.importers.huggingface.registry import Reader, known_types, reader_of
@@ -54,10 +55,12 @@ def _drafted(reader: Reader, fields: Fields, part: LanguagePart) -> Draft:
     try:
         draft = reader(fields, part.model_type)
         sizes = [m.elements for _, layer in draft.layers for m in layer.matrices()]
+        sizes += [m.elements for _, layer in draft.layers for part in layer.mixtures for m in part.expert.matrices()]
     except ZeroDivisionError:
         sizes = [0]
     if min(sizes, default=1) <= 0 or draft.shape.vocabulary <= 0:
-        zeros = [name for name, value in part.values.items() if value == 0 and not isinstance(value, bool)]
+        zeros = [name for name, value in part.values.items()
+                 if value == 0 and not isinstance(value, bool) and not is_harmless(name, 1)]
         raise InvalidQuantity(f"Must be above zero: {', '.join(zeros[:8]) or 'a size of the layers'}.",
                               pointer=f"{part.pointer}/{zeros[0]}" if zeros else part.pointer)
     if max(sizes, default=1) > _LARGEST:

@@ -56,21 +56,21 @@ def shape(f: Fields, *, tied: bool, head_dim: int | None = None, kv_heads: int |
     heads = f.whole("num_attention_heads", "n_head", "n_heads", "num_heads", default=0)
     if not hidden:
         raise f.wrong("hidden_size", "at least 1", hidden)
-    width = f.optional("head_dim", "kv_channels", "attention_head_dim") or head_dim
+    width = f.optional_size("head_dim", "kv_channels", "attention_head_dim") or head_dim
     if width is None and heads:
         if hidden % heads:
             raise InvalidQuantity(f"hidden_size {hidden} is not a multiple of num_attention_heads {heads} and head_dim "
                                   "is not given.", pointer="/config/head_dim")
         width = hidden // heads
-    kv = f.optional("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads") or kv_heads or heads
+    kv = f.optional_size("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads") or kv_heads or heads
     if kv and heads % kv:
         raise InvalidQuantity(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv}.",
                               pointer="/config/num_key_value_heads")
     return Shape(
         hidden=hidden, layers=layer_count(f), heads=heads, kv_heads=kv, head_dim=width or 0,
         vocabulary=f.whole("padded_vocab_size", "vocab_size"), tied=f.flag("tie_word_embeddings", default=tied),
-        context=f.optional("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length",
-                           "model_max_length", "seq_length"))
+        context=f.optional_size("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length",
+                                "model_max_length", "seq_length"))
 
 
 def layer_count(f: Fields) -> int:

@@ -63,6 +63,18 @@ class Fields:
             raise self.wrong(names[0], f"between 0 and {_LARGEST}", value)
         return int(value)
 
+    def size(self, *names: str, default: int | _Required = REQUIRED) -> int:
+        """A whole number ≥ 1 under any of the names: a zero is refused, not read as unset."""
+        value = self.optional_size(*names)
+        return self.whole(*names, default=default) if value is None else value
+
+    def optional_size(self, *names: str) -> int | None:
+        """A whole number ≥ 1 under any of the names, or None."""
+        value = self.optional(*names)
+        if value == 0:
+            raise self.wrong(next(name for name in names if self._values.get(name) is not None), "at least 1", value)
+        return value
+
     def number(self, *names: str, default: float) -> float:
         """A finite number under any of the names."""
         value = self.raw(*names)

@@ -92,7 +92,7 @@ def opt(f: Fields, model_type: str) -> Draft:
     final = norm if f.flag("do_layer_norm_before", default=True) and not f.flag("_remove_final_layer_norm") else 0
     layer = _layer(_attention(s, qkv_bias=bias, out_bias=bias), plain(s.hidden, f.whole("ffn_dim"), bias=bias),
                    norms=2, per_norm=norm)
-    width = f.whole("word_embed_proj_dim", default=s.hidden)
+    width = f.size("word_embed_proj_dim", default=s.hidden)
     f.understood("layerdrop", "max_position_embeddings")
     draft = _repeat(s, layer, final, positions=(f.whole("max_position_embeddings", default=2048) + 2) * s.hidden,
                     embedding_width=width)
@@ -120,7 +120,7 @@ def mpt(f: Fields, model_type: str) -> Draft:
     del model_type
     attention = f.child("attn_config") or Fields({})
     one_head = 1 if attention.text("attn_type", default="multihead_attention") == "multiquery_attention" else None
-    s = shape(f, tied=True, kv_heads=attention.optional("kv_n_heads") or one_head)
+    s = shape(f, tied=True, kv_heads=attention.optional_size("kv_n_heads") or one_head)
     attention.understood("attn_impl", "attn_uses_sequence_id", "prefix_lm", "attn_pdrop", "qk_gn", "rope", "type",
                          "model_type")
     f.understood("resid_pdrop", "emb_pdrop", "init_device", "init_config", "norm_type", "ffn_config", "fc_type",
@@ -204,7 +204,7 @@ def chatglm(f: Fields, model_type: str) -> Draft:
     del model_type
     f.must_be("position_encoding_2d", False)
     f.must_be("rmsnorm", True)
-    groups = f.whole("multi_query_group_num", default=1) if f.flag("multi_query_attention") else None
+    groups = f.size("multi_query_group_num", default=1) if f.flag("multi_query_attention") else None
     s = shape(f, tied=False, kv_heads=groups)
     bias = f.flag("add_bias_linear")
     f.understood("post_layer_norm", "apply_query_key_layer_scaling", "apply_residual_connection_post_layernorm",

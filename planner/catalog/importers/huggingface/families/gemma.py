@@ -71,7 +71,7 @@ def gemma3n(f: Fields, model_type: str) -> Draft:
                *(replicated(f"stream_{side}_{i}", Module.OTHER, s.hidden, s.hidden)
                  for side in ("in", "out") for i in range(1, streams)))
     return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden + width, extra_matrices=outside,
-                 extra_embedding_parameters=f.whole("vocab_size_per_layer_input") * s.layers * width)
+                 extra_embedding_parameters=f.size("vocab_size_per_layer_input") * s.layers * width)
 
 
 def _attention(f: Fields, s: Shape, window: int | None, head_dim: int, kv_heads: int, *, reuses: bool,
@@ -108,7 +108,7 @@ def gemma4(f: Fields, model_type: str) -> Draft:
                               norm_parameters=norms * s.hidden + 1, extra_matrices=_per_layer_input(s, width))
         layers.append(made[key])
     outside = (replicated("layer_inputs", Module.OTHER, s.hidden, s.layers * width),) if width else ()
-    tables = f.whole("vocab_size_per_layer_input") * s.layers * width if width else 0
+    tables = f.size("vocab_size_per_layer_input") * s.layers * width if width else 0
     return Draft(shape=s, layers=runs(layers), extra_parameters=s.hidden + width, extra_matrices=outside,
                  extra_embedding_parameters=tables,
                  parts={Module.EXPERTS: ("experts", "moe.experts", "experts.0.gate_proj")})
@@ -116,10 +116,10 @@ def gemma4(f: Fields, model_type: str) -> Draft:
 
 def _gemma4_attention(f: Fields, s: Shape, window: int | None, *, full: bool, reuses: bool) -> Attention:
     own = _override(f) if full else Fields({})
-    head_dim = own.optional("head_dim") or (f.whole("global_head_dim", default=s.head_dim) if full else s.head_dim)
+    head_dim = own.optional_size("head_dim") or (f.size("global_head_dim", default=s.head_dim) if full else s.head_dim)
     from_key = f.flag("attention_k_eq_v") and full
-    kv_heads = own.optional("num_key_value_heads") or (
-        f.whole("num_global_key_value_heads", default=s.kv_heads) if from_key else s.kv_heads)
+    kv_heads = own.optional_size("num_key_value_heads") or (
+        f.size("num_global_key_value_heads", default=s.kv_heads) if from_key else s.kv_heads)
     return _attention(f, s, window, head_dim, kv_heads, reuses=reuses, value_from_key=from_key)
 
 

@@ -122,8 +122,8 @@ def _m3_sparse(f: Fields, layers: int, base: Attention) -> tuple[tuple[bool, ...
                           pointer="/config/sparse_attention_config/sparse_disable_index_value")
     sparse.understood("sparse_score_type", "sparse_init_block", "sparse_local_block")
     return tuple(bool(flag) for flag in flags), BlockSparseAttention(
-        attention=base, index_heads=sparse.whole("sparse_num_index_heads"), blocks=sparse.whole("sparse_topk_blocks"),
-        index_head_dim=sparse.whole("sparse_index_dim"), block=sparse.whole("sparse_block_size"))
+        attention=base, index_heads=sparse.whole("sparse_num_index_heads"), blocks=sparse.size("sparse_topk_blocks"),
+        index_head_dim=sparse.whole("sparse_index_dim"), block=sparse.size("sparse_block_size"))
 
 
 def mimo(f: Fields, model_type: str) -> Draft:
@@ -138,12 +138,12 @@ def mimo(f: Fields, model_type: str) -> Draft:
 def step3p5(f: Fields, model_type: str) -> Draft:
     """Step-3.5: more heads on windowed layers, a gate per head, experts beside a shared one."""
     del model_type
-    s = shape(f, tied=False, kv_heads=f.optional("num_attention_groups"))
+    s = shape(f, tied=False, kv_heads=f.optional_size("num_attention_groups"))
     kinds = f.per_layer(s.layers, "layer_types") or ("full_attention",) * s.layers
     other = f.child("attention_other_setting") or Fields({})
     other.understood("attention_type", "head_dim", "true_head_dim")
-    local_heads = f.optional("num_sliding_attention_heads") or other.whole("num_attention_heads", default=s.heads)
-    local_kv = other.whole("num_attention_groups", default=s.kv_heads)
+    local_heads = f.optional_size("num_sliding_attention_heads") or other.whole("num_attention_heads", default=s.heads)
+    local_kv = other.size("num_attention_groups", default=s.kv_heads)
     size = bounded(f.optional("sliding_window"), s.context)
     f.understood("moe_layers_enum", "num_nextn_predict_layers", "num_attention_groups", "use_head_wise_attn_gate",
                  "use_moe_router_bias", "need_fp32_gate", "moe_router_scaling_factor", "use_moe", "use_rope_layers",
@@ -212,11 +212,11 @@ def mimo_v2(f: Fields, model_type: str) -> Draft:
                  "swa_rope_theta", "num_nextn_predict_layers", "first_k_dense_replace")
     forms = [
         Attention(hidden=s.hidden, heads=s.heads, kv_heads=s.kv_heads, head_dim=s.head_dim,
-                  value_head_dim=f.optional("v_head_dim"), qkv_bias=bias, sinks=sinks[0]),
+                  value_head_dim=f.optional_size("v_head_dim"), qkv_bias=bias, sinks=sinks[0]),
         Attention(hidden=s.hidden, heads=f.whole("swa_num_attention_heads", default=s.heads),
                   kv_heads=f.whole("swa_num_key_value_heads", default=s.kv_heads),
                   head_dim=f.whole("swa_head_dim", default=s.head_dim),
-                  value_head_dim=f.optional("swa_v_head_dim", "v_head_dim"),
+                  value_head_dim=f.optional_size("swa_v_head_dim", "v_head_dim"),
                   window=f.optional("sliding_window", "sliding_window_size"), qkv_bias=bias, sinks=sinks[1]),
     ]
     made = {(local, wide): Layer(mixer=forms[local], feedforwards=(part if wide else dense,),

@@ -49,14 +49,14 @@ def latent_attention(f: Fields, s: Shape, indexer: Indexer | None = None) -> Lat
     """The mixer of one layer."""
     return LatentAttention(
         hidden=s.hidden, heads=s.heads, q_lora_rank=f.optional("q_lora_rank"), kv_lora_rank=f.whole("kv_lora_rank"),
-        nope_head_dim=f.whole("qk_nope_head_dim"), rope_head_dim=f.whole("qk_rope_head_dim"),
+        nope_head_dim=f.size("qk_nope_head_dim"), rope_head_dim=f.whole("qk_rope_head_dim"),
         value_head_dim=f.whole("v_head_dim"), indexer=indexer, qkv_bias=f.flag("attention_bias"),
         output_gate=f.flag("mla_use_output_gate"))
 
 
 def indexers_of(f: Fields, layers: int, *, pool: int = 1) -> tuple[Indexer | None, ...]:
     """The sparse indexer of each layer, shared where a layer reuses an earlier selection."""
-    top_k = f.optional("index_topk")
+    top_k = f.optional_size("index_topk")
     if top_k is None:
         return (None,) * layers
     heads, width = f.whole("index_n_heads"), f.whole("index_head_dim")
@@ -68,7 +68,7 @@ def indexers_of(f: Fields, layers: int, *, pool: int = 1) -> tuple[Indexer | Non
         kinds = tuple({"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern[:layers])
     f.understood("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")
     if kinds is None:
-        freq, offset = f.whole("index_topk_freq", default=1) or 1, f.whole("index_skip_topk_offset", default=2)
+        freq, offset = f.size("index_topk_freq", default=1), f.whole("index_skip_topk_offset", default=2)
         kinds = tuple("full" if max(i - offset + 1, 0) % freq == 0 else "shared" for i in range(layers))
     for kind in set(kinds) - {"full", "shared"}:
         raise f.wrong("indexer_types", "full or shared", kind)
@@ -108,7 +108,7 @@ def _shares(layer: Layer) -> bool:
 
 def _with_own_indexer(f: Fields, s: Shape, layer: Layer) -> Layer:
     """A draft module's layer scores for itself even where the last layer reuses a selection."""
-    indexer = Indexer(heads=f.whole("index_n_heads"), head_dim=f.whole("index_head_dim"), top_k=f.whole("index_topk"))
+    indexer = Indexer(heads=f.whole("index_n_heads"), head_dim=f.whole("index_head_dim"), top_k=f.size("index_topk"))
     return Layer(mixer=latent_attention(f, s, indexer), feedforwards=layer.feedforwards,
                  norm_parameters=layer.norm_parameters)
 
@@ -156,7 +156,7 @@ def _compressed(f: Fields, s: Shape, ratio: int) -> CompressedAttention:
     indexer = None
     if ratio == _V4_KINDS["compressed_sparse_attention"]:
         indexer = Indexer(heads=f.whole("index_n_heads"), head_dim=f.whole("index_head_dim"),
-                          top_k=f.whole("index_topk"))
+                          top_k=f.size("index_topk"))
     return CompressedAttention(
         hidden=s.hidden, heads=s.heads, head_dim=s.head_dim, rope_head_dim=f.whole("qk_rope_head_dim", default=64),
         q_lora_rank=f.whole("q_lora_rank"), output_groups=f.whole("o_groups"), output_rank=f.whole("o_lora_rank"),

@@ -61,7 +61,7 @@ def qwen_next(f: Fields, model_type: str) -> Draft:
                         value_heads=f.whole("linear_num_value_heads", default=32),
                         key_dim=f.whole("linear_key_head_dim", default=128),
                         value_dim=f.whole("linear_value_head_dim", default=128),
-                        kernel=f.whole("linear_conv_kernel_dim", default=4))
+                        kernel=f.size("linear_conv_kernel_dim", default=4))
     if f.has("num_experts"):
         chooser = qwen_chooser(f, s)
     else:
@@ -84,7 +84,7 @@ def kimi_linear(f: Fields, model_type: str) -> Draft:
     linear.understood("gate_lower_bound", "safe_gate")
     f.understood("mla_use_nope", "num_expert_group", "moe_router_activation_func", "rope_theta")
     kda = KimiDelta(hidden=s.hidden, heads=linear.whole("num_heads"), head_dim=linear.whole("head_dim"),
-                    kernel=linear.whole("short_conv_kernel_size", default=4),
+                    kernel=linear.size("short_conv_kernel_size", default=4),
                     full_rank_gate=linear.flag("use_full_rank_gate"))
     kinds = _kimi_kinds(f, linear, s.layers)
     mixers: dict[object, Mixer] = {"full": latent_attention(f, s), "kda": kda}
@@ -107,7 +107,7 @@ def _kimi_kinds(f: Fields, linear: Fields, layers: int) -> tuple[object, ...]:
 
 def _kimi_chooser(f: Fields, s: Shape) -> Chooser:
     experts, width = experts_of(f), f.whole("moe_intermediate_size")
-    latent = f.optional("routed_expert_hidden_size")
+    latent = f.optional_size("routed_expert_hidden_size")
     part = (mixture(s.hidden, experts, chosen_of(f), width, latent=latent, router_biases=experts,
                     shared=f.whole("num_shared_experts", default=0) * width),)
     dense = (gated(s.hidden, f.whole("intermediate_size")),)
@@ -121,14 +121,14 @@ def glm5_next(f: Fields, model_type: str) -> Draft:
     s = latent_shape(f)
     linear = f.child("linear_attn_config") or Fields({})
     linear.understood("gate_lower_bound", "safe_gate", "kda_layers", "full_attn_layers")
-    kda = KimiDelta(hidden=s.hidden, heads=linear.optional("num_heads") or f.whole("linear_num_heads"),
-                    head_dim=linear.optional("head_dim") or f.whole("linear_head_dim"),
-                    kernel=linear.optional("short_conv_kernel_size") or f.whole("linear_conv_kernel_dim", default=4))
+    kernel = linear.optional_size("short_conv_kernel_size") or f.size("linear_conv_kernel_dim", default=4)
+    kda = KimiDelta(hidden=s.hidden, heads=linear.optional_size("num_heads") or f.whole("linear_num_heads"),
+                    head_dim=linear.optional_size("head_dim") or f.whole("linear_head_dim"), kernel=kernel)
     f.understood("linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim", "linear_lower_bound",
                  "index_kpool_always_select_tail", "hc_eps", "hc_sinkhorn_iters")
     kinds = f.per_layer(s.layers, "layer_types") or tuple(
         "full_attention" if i % 4 == 3 else "linear_attention" for i in range(s.layers))
-    indexers = indexers_of(f, s.layers, pool=f.whole("index_kpool", default=1))
+    indexers = indexers_of(f, s.layers, pool=f.size("index_kpool", default=1))
     streams = f.whole("hc_mult", default=4)
     chooser = fine_grained(f, s, biased=True, first=3)
     made: dict[object, Layer] = {}

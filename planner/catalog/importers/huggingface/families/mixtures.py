@@ -111,7 +111,7 @@ def qwen_moe(f: Fields, model_type: str) -> Draft:
 
 def qwen_chooser(f: Fields, s: Shape) -> Chooser:
     """Which layers are sparse after ``decoder_sparse_step`` and ``mlp_only_layers``."""
-    step = f.whole("decoder_sparse_step", default=1)
+    step = f.size("decoder_sparse_step", default=1)
     dense_layers = set(f.items("mlp_only_layers") or ())
     shared = f.whole("shared_expert_intermediate_size", default=0)
     f.understood("qkv_bias")
@@ -128,7 +128,7 @@ def dbrx(f: Fields, model_type: str) -> Draft:
     """DBRX: sixteen experts, norms without shift."""
     del model_type
     attention, ffn = f.child("attn_config") or Fields({}), f.child("ffn_config") or Fields({})
-    s = shape(f, tied=False, kv_heads=attention.whole("kv_n_heads", default=1))
+    s = shape(f, tied=False, kv_heads=attention.size("kv_n_heads", default=1))
     attention.understood("attn_pdrop", "model_type", "clip_qkv", "rope_theta")
     ffn.understood("ffn_act_fn", "moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights",
                    "uniform_expert_assignment", "model_type")
@@ -270,8 +270,8 @@ def fine_grained(f: Fields, s: Shape, *, biased: bool, form: Callable[..., Dense
                  ) -> Chooser:
     """DeepSeek's layout of experts: which layers, how wide, and whether the router has a correction bias."""
     experts = experts_of(f)
-    width = f.whole("moe_intermediate_size")
-    shared = f.whole("moe_shared_expert_intermediate_size", default=0) or width
+    width = f.size("moe_intermediate_size")
+    shared = f.size("moe_shared_expert_intermediate_size", default=width)
     count = f.whole("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", default=0)
     part = mixture(s.hidden, experts, chosen_of(f), width, shared=count * shared, form=form,
                    router_biases=experts if biased else 0)

@@ -51,7 +51,7 @@ def openelm(f: Fields, model_type: str) -> Draft:
     del model_type
     hidden, layers = f.whole("model_dim"), f.whole("num_transformer_layers")
     heads, kv_heads = _numbers(f, layers, "num_query_heads"), _numbers(f, layers, "num_kv_heads")
-    width, divisor = f.whole("head_dim"), f.whole("ffn_dim_divisor", default=256) or 1
+    width, divisor = f.whole("head_dim"), f.size("ffn_dim_divisor", default=256)
     listed = f.per_layer(layers, "ffn_multipliers")
     multiples = (1.0,) * layers if listed is None else tuple(
         Fields({"ffn_multipliers": value}).number("ffn_multipliers", default=1.0) for value in listed)
@@ -61,7 +61,7 @@ def openelm(f: Fields, model_type: str) -> Draft:
     form = gated if f.flag("ffn_with_glu", default=True) else plain
     s = Shape(hidden=hidden, layers=layer_count(Fields({"num_hidden_layers": layers})), heads=heads[0],
               kv_heads=kv_heads[0], head_dim=width, vocabulary=f.whole("vocab_size"),
-              tied=f.flag("share_input_output_layers", default=True), context=f.optional("max_context_length"))
+              tied=f.flag("share_input_output_layers", default=True), context=f.optional_size("max_context_length"))
     made = (Layer(mixer=Attention(hidden=hidden, heads=query, kv_heads=key, head_dim=width, qk_norm_parameters=norms),
                   feedforwards=(form(hidden, _divisible(multiple * hidden, divisor)),), norm_parameters=2 * hidden)
             for query, key, multiple in zip(heads, kv_heads, multiples, strict=True))

@@ -35,10 +35,10 @@ def mamba(f: Fields, model_type: str) -> Draft:
     s = Shape(hidden=hidden, layers=layer_count(f), heads=0, kv_heads=0, head_dim=0, vocabulary=f.whole("vocab_size"),
               tied=f.flag("tie_word_embeddings", default=True), context=None)
     f.understood("expand", "use_mambapy", "use_falcon_mambapy", "mixer_rms_eps", "max_position_embeddings", "d_inner")
-    inner = f.optional("intermediate_size") or f.whole("expand", default=2) * hidden
+    inner = f.optional_size("intermediate_size") or f.whole("expand", default=2) * hidden
     rank = f.raw("time_step_rank")
-    mixer = Mamba(hidden=hidden, inner=inner, state_size=f.whole("state_size", default=16),
-                  kernel=f.whole("conv_kernel", default=4),
+    mixer = Mamba(hidden=hidden, inner=inner, state_size=f.size("state_size", default=16),
+                  kernel=f.size("conv_kernel", default=4),
                   time_rank=-(-hidden // 16) if rank in (None, "auto") else f.whole("time_step_rank"),
                   conv_bias=f.flag("use_conv_bias", default=True), projection_bias=f.flag("use_bias"),
                   fp32_state=fp32_state(f))
@@ -55,8 +55,8 @@ def mamba2(f: Fields, model_type: str) -> Draft:
     f.understood("expand", "rms_norm", "norm_before_gate", "time_step_rank", "num_groups")
     width = f.whole("head_dim", default=64)
     heads = f.whole("num_heads", default=f.whole("expand", default=2) * hidden // width)
-    mixer = Mamba2(hidden=hidden, heads=heads, head_dim=width, state_size=f.whole("state_size", default=128),
-                   groups=f.whole("n_groups", default=8), kernel=f.whole("conv_kernel", default=4),
+    mixer = Mamba2(hidden=hidden, heads=heads, head_dim=width, state_size=f.size("state_size", default=128),
+                   groups=f.whole("n_groups", default=8), kernel=f.size("conv_kernel", default=4),
                    conv_bias=f.flag("use_conv_bias", default=True), projection_bias=f.flag("use_bias"),
                    out_bias=f.flag("use_bias"), fp32_state=fp32_state(f))
     layer = Layer(mixer=mixer, norms=1, norm_parameters=hidden)
@@ -68,9 +68,9 @@ def jamba(f: Fields, model_type: str) -> Draft:
     del model_type
     s = shape(f, tied=False)
     inner = f.whole("mamba_expand", default=2) * s.hidden
-    rank, state = f.raw("mamba_dt_rank"), f.whole("mamba_d_state", default=16)
+    rank, state = f.raw("mamba_dt_rank"), f.size("mamba_d_state", default=16)
     time_rank = -(-s.hidden // 16) if rank in (None, "auto") else f.whole("mamba_dt_rank")
-    scan = Mamba(hidden=s.hidden, inner=inner, state_size=state, kernel=f.whole("mamba_d_conv", default=4),
+    scan = Mamba(hidden=s.hidden, inner=inner, state_size=state, kernel=f.size("mamba_d_conv", default=4),
                  time_rank=time_rank, conv_bias=f.flag("mamba_conv_bias", default=True),
                  projection_bias=f.flag("mamba_proj_bias"), norm_parameters=time_rank + 2 * state,
                  fp32_state=fp32_state(f))
@@ -91,16 +91,16 @@ def jamba(f: Fields, model_type: str) -> Draft:
 
 def _mamba2_of(f: Fields, hidden: int, *, bias: str = "mamba_proj_bias") -> Mamba2:
     """The Mamba-2 mixer under the names hybrids use; ``bias`` is the field that gives its projections biases."""
-    width = f.optional("mamba_d_head", "mamba_head_dim")
-    heads = f.optional("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
-    inner = f.optional("mamba_d_ssm") or f.whole("mamba_expand", "expand", default=2) * hidden
+    width = f.optional_size("mamba_d_head", "mamba_head_dim")
+    heads = f.optional_size("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
+    inner = f.optional_size("mamba_d_ssm") or f.whole("mamba_expand", "expand", default=2) * hidden
     if heads is None:
         heads = inner // f.whole("mamba_d_head", "mamba_head_dim")
     f.understood("mamba_expand", "expand", "mamba_d_ssm", "time_step_rank", "mamba_norm_before_gate")
     return Mamba2(hidden=hidden, heads=heads, head_dim=width or inner // heads,
                   state_size=f.whole("mamba_d_state", "ssm_state_size", "mamba_state_dim"),
                   groups=f.whole("mamba_n_groups", "n_groups", "mamba_ngroups", default=1),
-                  kernel=f.whole("mamba_d_conv", "conv_kernel", default=4),
+                  kernel=f.size("mamba_d_conv", "conv_kernel", default=4),
                   conv_bias=f.flag("mamba_conv_bias", "use_conv_bias", default=True),
                   projection_bias=f.flag(bias), out_bias=f.flag(bias), norm=f.flag("mamba_rms_norm", default=True),
                   fp32_state=fp32_state(f))
@@ -159,7 +159,7 @@ def _mamba2_with_norm(f: Fields, hidden: int) -> Mamba2:
 def nemotron_h(f: Fields, model_type: str) -> Draft:
     """Nemotron-H and Nemotron 3: each layer is one block: Mamba-2, attention, a plain MLP, or (latent) experts."""
     del model_type
-    s = shape(f, tied=False, head_dim=f.optional("attention_head_dim"))
+    s = shape(f, tied=False, head_dim=f.optional_size("attention_head_dim"))
     kinds = _kinds(f, "hybrid_override_pattern", "layers_block_type", s.layers)
     f.understood("mtp_hybrid_override_pattern", "mtp_layers_block_type", "moe_shared_expert_overlap", "use_bias",
                  "norm_topk_prob", "intermediate_size", "mamba_proj_bias")
@@ -206,9 +206,11 @@ def _single_block(f: Fields, s: Shape, kind: str, *, corrected: int = 1) -> Laye
 
 def _plain_experts(f: Fields, hidden: int, corrected: int) -> FeedForward:
     experts = experts_of(f)
-    shared = f.whole("n_shared_experts", default=0) * f.whole("moe_shared_expert_intermediate_size", default=0)
+    count = f.whole("n_shared_experts", default=0)
+    shared = count * f.size("moe_shared_expert_intermediate_size") if count else 0
+    f.understood("moe_shared_expert_intermediate_size")
     return mixture(hidden, experts, chosen_of(f), f.whole("moe_intermediate_size"), shared=shared, form=plain,
-                   router_biases=experts * corrected, latent=f.optional("moe_latent_size"))
+                   router_biases=experts * corrected, latent=f.optional_size("moe_latent_size"))
 
 
 def lfm2(f: Fields, model_type: str) -> Draft:
@@ -238,7 +240,7 @@ def _lfm2_parts(f: Fields, s: Shape, model_type: str) -> tuple[FeedForward, ...]
     if model_type == "lfm2":
         f.understood("num_dense_layers")
         if f.flag("block_auto_adjust_ff_dim", default=True):
-            multiple = f.whole("block_multiple_of", default=256) or 1
+            multiple = f.size("block_multiple_of", default=256)
             width = int(f.number("block_ffn_dim_multiplier", default=1.0) * int(2 * width / 3))
             width = -(-width // multiple) * multiple
         f.understood("block_multiple_of", "block_ffn_dim_multiplier")
