@@ -20,7 +20,7 @@ from planner.core.hardware.efficiency.collective import AllReduceCurve, AllToAll
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.linear import RecurrentCurve
 from planner.core.hardware.efficiency.moe import MoeCurve
-from planner.core.hardware.efficiency.overhead import ServingTerms, Spread, StepOverhead
+from planner.core.hardware.efficiency.overhead import ServedRuns, ServingTerms, Spread, StepOverhead
 from planner.core.hardware.efficiency.pointwise import PointwiseCurve
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 
@@ -33,7 +33,7 @@ _CURVES: Mapping[str, type] = {
 }
 _SINGLES: Mapping[str, type] = {
     "all_reduce": AllReduceCurve, "gather": GatherCurve, "pointwise": PointwiseCurve, "overhead": StepOverhead,
-    "serving": ServingTerms,
+    "serving": ServingTerms, "served": ServedRuns,
 }
 
 
@@ -116,7 +116,7 @@ def _parts(merged: Table) -> Table:
     for name, kind in _CURVES.items():
         parts[name] = {key: _build(kind, row, f"{name}.{key}") for key, row in merged[name].items()}
     for name, kind in _SINGLES.items():
-        parts[name] = _build(kind, merged[name], name)
+        parts[name] = _build(kind, merged.get(name, {}), name)
     return parts
 
 

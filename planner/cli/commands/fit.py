@@ -21,6 +21,8 @@ def command(
     files: Annotated[list[Path], typer.Argument(help="CSV files: kernel latencies, or measured runs (overheads).")],
     out: Annotated[Path | None, typer.Option(help="Write profile files under this folder.")] = None,
     dated: Annotated[str, typer.Option(help="Date of the measurements for the profiles, ISO 8601.")] = "",
+    source: Annotated[str, typer.Option(help="Where the measurements come from, with their licence.")] = (
+        "Kernel latencies and measured runs, fitted by planner fit"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the curves as JSON in SI units.")] = False,
 ) -> int:
     """Fit curves to kernels and overheads to measured runs. Example: planner fit gemm.csv moe.csv --out profiles."""
@@ -41,7 +43,7 @@ def command(
     found = fit_kernels((rows for rows in read if rows not in runs), chip)
     shared = _shared(planner.plans, runs)
     if out is not None:
-        _write(out, found, {c.id: c.architecture for c in known.values()}, dated, shared)
+        _write(out, found, {c.id: c.architecture for c in known.values()}, (dated, source), shared)
     if as_json:
         typer.echo(json.dumps({**_document(found), "shared": None if shared is None else shared.report()}))
     else:
@@ -82,7 +84,8 @@ def _rows(path: Path) -> list[dict[str, str]]:
         raise AdapterError(f"{path.name}: {error}", hint="Give CSV files with a header line.") from error
 
 
-def _write(out: Path, found: KernelFits, architecture: dict[str, str], dated: str, shared: RunFit | None) -> None:
+def _write(out: Path, found: KernelFits, architecture: dict[str, str], about: tuple[str, str],
+           shared: RunFit | None) -> None:
     from datetime import UTC, datetime
 
     from planner.catalog.profile_files import write_profiles
@@ -92,9 +95,8 @@ def _write(out: Path, found: KernelFits, architecture: dict[str, str], dated: st
     levels: dict[tuple[str, str], Any] = dict(profiles_of(found.fits, architecture))
     for level, tables in ({} if shared is None else overhead_tables(shared)).items():
         levels[level] = {**levels.get(level, {}), **tables}
-    written = write_profiles(out, levels,
-                             measured_on=dated or datetime.now(tz=UTC).date().isoformat(),
-                             source="Kernel latencies and measured runs, fitted by planner fit")
+    dated, source = about
+    written = write_profiles(out, levels, measured_on=dated or datetime.now(tz=UTC).date().isoformat(), source=source)
     typer.echo(f"{len(written)} profile files under {out}", err=True)
 
 

@@ -13,7 +13,12 @@ from planner.services.plan.question import Deployment
 
 
 def known_pair(profile: EfficiencyProfile) -> bool:
-    """Whether kernels of the chip or its family were measured, so that only the deployment is new."""
+    """Whether runs of the chip under the engine were among the fitted ones, so that only the deployment is new."""
+    return profile.served.runs > 0
+
+
+def _kernels_measured(profile: EfficiencyProfile) -> bool:
+    """Whether kernels of the chip or its family were measured."""
     return any(not profile.inherited.get(f"gemm.{name}", profile.id).startswith("default/") for name in profile.gemm)
 
 
@@ -38,6 +43,10 @@ def assumptions(configuration: Configuration, workload: Workload, deployment: De
     if fit.fits and held > fit.max_concurrency:
         rows.append(f"max_concurrency counts a prompt chunk beside every attention window, as the engine prints it; "
                     f"while decoding, {held:,.0f} such requests have room.")
+    profile = configuration.resolved.profile
+    if profile is not None and not known_pair(profile):
+        rows.append(f"No served run of {configuration.resolved.chip.name} under {configuration.engine} was fitted: "
+                    "what a step costs beside its kernels comes from other chips, and the intervals are wider for it.")
     rows.append(f"The engine may use {deployment.memory_utilization:.0%} of GPU memory.")
     return rows
 
@@ -64,7 +73,7 @@ def warnings(configuration: Configuration, deployment: Deployment, workload: Wor
         found.append(f"{chip.name} has no fp4 units: {configuration.weights} weights run weight-only at the "
                      f"{compute.pipe} ceiling.")
     profile = configuration.resolved.profile
-    if profile is not None and not known_pair(profile):
+    if profile is not None and not _kernels_measured(profile):
         found.append(f"No measurements of {chip.name} or its family: efficiencies are medians over other chips and the "
                      "intervals are wide.")
     return found

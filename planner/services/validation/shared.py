@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -22,7 +23,7 @@ from planner.core.fitting.coefficients import (
     usual_values,
 )
 from planner.core.fitting.end_to_end import Index, Residuals, Rows, SharedFit, Values, fit_shared, group_weights
-from planner.core.fitting.intervals import coverage, spread_of
+from planner.core.fitting.intervals import PLAIN, coverage, spread_of
 from planner.core.fitting.measured import Load, MeasuredRow
 from planner.core.fitting.runs import Case, predict_runs
 from planner.core.hardware.efficiency.overhead import Spread
@@ -46,6 +47,8 @@ class RunFit:
     mixture: npt.NDArray[np.bool_]
     """Rows whose model is a mixture of experts."""
     spreads: Mapping[str, Spread]
+    pairs: Mapping[tuple[str, str], int]
+    """(SKU, engine) → runs of it."""
 
     def report(self) -> dict[str, Any]:
         """Errors in and out of group, and how many left-out rows the intervals cover."""
@@ -84,8 +87,10 @@ def fit_runs(plans: PlanService, rows: Sequence[MeasuredRow]) -> RunFit:
                        _residuals(prepared, "ttft", np.array([row.ttft for row in usable]), step.values),
                        Rows(group=group, weight=weight, scale=np.full(group.size, _TTFT_SCALE)))
     mixture = np.array([bool(prepared.configurations[place].table.mixtures.names) for place in range(len(usable))])
+    pairs = Counter((prepared.configurations[place].resolved.chip.id, row.engine) for place, row in enumerate(usable))
     return RunFit(values={**usual_values(), **step.values, **first.values}, step=step, first=first, groups=groups,
-                  group=group, mixture=mixture, spreads=_spreads(step.left_out, first.left_out, group, mixture))
+                  pairs=pairs, group=group, mixture=mixture,
+                  spreads=_spreads(step.left_out, first.left_out, group, mixture))
 
 
 def _residuals(prepared: Prepared, column: str, measured: Array, fixed: Values) -> Residuals:
@@ -103,7 +108,7 @@ def _spreads(step: Array, first: Array, group: Index, mixture: npt.NDArray[np.bo
     dense = ~mixture if (~mixture).sum() >= _LEAST else np.ones_like(mixture)
     mixed = mixture if mixture.sum() >= _LEAST else np.ones_like(mixture)
     return {"tpot_dense": spread_of(step[dense], group[dense]), "tpot_moe": spread_of(step[mixed], group[mixed]),
-            "ttft": spread_of(first, group)}
+            "ttft": spread_of(first, group, PLAIN)}
 
 
 def _errors(residual: Array) -> dict[str, float]:
@@ -120,10 +125,10 @@ def _own(values: Values, engine: str, family: str, against: dict[str, Any]) -> d
 
 
 def overhead_tables(found: RunFit) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
-    """Profile tables of the default level: shared overheads and spreads, then each engine's own."""
+    """Profile tables: shared overheads and spreads, each engine's own, and how many runs every pair was seen in."""
     shared = _overhead(found.values, "generic")
     levels = {("default", "generic"): {
-        **shared, "serving": _seconds(serving_fields(found.values, "generic")),
+        **shared, "serving": _seconds(serving_fields(found.values, "generic")), "served": {"runs": 0},
         **{f"spread.{name}": {f.name: getattr(spread, f.name) for f in fields(spread)}
            for name, spread in found.spreads.items()}}}
     for engine in ENGINES:
@@ -132,6 +137,8 @@ def overhead_tables(found: RunFit) -> dict[tuple[str, str], dict[str, dict[str, 
     for coefficient in FAMILY_FACTORS:
         family, engine = coefficient.name.split("@")[1].split("/")
         levels[family, engine] = _own(found.values, engine, family, _overhead(found.values, engine)["overhead"])
+    for pair, runs in found.pairs.items():
+        levels[pair] = {"served": {"runs": runs}}
     return levels
 
 

@@ -99,12 +99,13 @@ def test_unknown_engines_get_the_mean_of_the_known() -> None:
     assert min(known) <= generic["wave"] <= max(known)
 
 
-def test_spreads_cover_nine_tenths() -> None:
+def test_spreads_cover_nine_tenths_and_a_margin() -> None:
     random = np.random.default_rng(3)
     group = np.repeat(np.arange(20), 40)
     residual = np.repeat(0.1 * random.standard_normal(20), 40) + 0.07 * random.standard_normal(800)
     spread = spread_of(residual, group)
-    assert coverage(residual, spread) == pytest.approx(0.9, abs=0.01)
+    assert coverage(residual, spread) == pytest.approx(0.925, abs=0.01)
+    assert coverage(residual, spread_of(residual, group, 0.9)) == pytest.approx(0.9, abs=0.01)
     assert coverage(residual, spread, known=False) > 0.95
     assert 0.05 < spread.within < 0.1
     with pytest.raises(InvalidQuantity):

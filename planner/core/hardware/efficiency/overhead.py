@@ -73,6 +73,14 @@ class ServingTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServedRuns:
+    """Evidence from whole serving runs of one chip under one engine."""
+
+    runs: float = 0.0
+    """Runs that the shared overheads were fitted to [1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
     """Log-scale residual spread that prediction intervals are made of."""
 

@@ -12,7 +12,7 @@ from planner.core.hardware.efficiency.collective import AllReduceCurve, AllToAll
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.linear import RecurrentCurve
 from planner.core.hardware.efficiency.moe import MoeCurve
-from planner.core.hardware.efficiency.overhead import ServingTerms, Spread, StepOverhead
+from planner.core.hardware.efficiency.overhead import ServedRuns, ServingTerms, Spread, StepOverhead
 from planner.core.hardware.efficiency.pointwise import PointwiseCurve
 
 Found = TypeVar("Found")
@@ -62,6 +62,8 @@ class EfficiencyProfile:
     """Memory the engine keeps beyond the predicted reserve, learned from a start-up log; may be negative [byte]."""
     architecture: str = ""
     """Family of the chip, as in :class:`~planner.core.hardware.chip.Chip`."""
+    served: ServedRuns = field(default_factory=ServedRuns)
+    """Runs of this chip under this engine among those the overheads were fitted to."""
     inherited: Mapping[str, str] = field(default_factory=dict)
     """Table → the level it came from where that is not this SKU and engine."""
 
