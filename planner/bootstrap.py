@@ -230,13 +230,15 @@ class Planner:
     def handlers(self) -> Mapping[str, Handler]:
         """Return what workers run, by kind of job."""
         from planner.services.accuracy.validating import handler as validating  # noqa: PLC0415 - as above
+        from planner.services.procurement.job import fleet_handler, whatif_handler  # noqa: PLC0415 - as above
         from planner.services.simulation.service import handler as simulating  # noqa: PLC0415 - as above
         from planner.services.sizing.reading import handler as sizing  # noqa: PLC0415 - as above
         from planner.services.sweep.job import handler  # noqa: PLC0415 - numpy takes 0.1 s to import
 
         return {"sweep": handler(lambda: self.sweeps), "size": sizing(lambda: self.sizing),
                 "simulation": simulating(lambda: self.simulations),
-                "validation": validating(lambda: self.validations)}
+                "validation": validating(lambda: self.validations),
+                "fleet": fleet_handler(lambda: self.fleets), "whatif": whatif_handler(lambda: self.procurements)}
 
     def supervisor(self, processes: int = 1) -> Supervisor:
         """Return worker processes over the same database, not yet started."""

@@ -46,6 +46,10 @@ class Settings:
     """`planner serve` migrates the database before it answers."""
     job_result_days: float = 7.0
     """Days a finished job's result is kept."""
+    fleet_seconds: float = 8.0
+    """Longest a fleet question is optimised while its caller waits [s]; longer ones become jobs."""
+    sizing_steps: int = 1_000_000
+    """Simulated steps a sizing answered at once may take to verify its picks; some ten seconds [1]."""
     log_level: str = "info"
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The variables the settings were read from, for adapters with settings of their own (Slack)."""
@@ -65,6 +69,8 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings:
         embedded_worker=_flag(env, "PLANNER_EMBEDDED_WORKER", default=True),
         upgrade_on_start=_flag(env, "PLANNER_UPGRADE_ON_START", default=True),
         job_result_days=float(_whole(env, "PLANNER_JOB_RESULT_DAYS", 7, 1, 3650)),
+        fleet_seconds=_number(env, "PLANNER_FLEET_SECONDS", 8.0, 0.01, 60.0),
+        sizing_steps=_whole(env, "PLANNER_SIZING_STEPS", 1_000_000, 0, 1_000_000_000),
         log_level=_one_of(env, "PLANNER_LOG_LEVEL", "info", LOG_LEVELS),
         environment=dict(env),
     )
@@ -96,6 +102,19 @@ def _whole(env: Mapping[str, str], name: str, default: int, low: int, high: int)
     except ValueError:
         raise BadSetting(f"{name} must be a whole number, got {text!r}.",
                          hint=f"For example {name}={default}.") from None
+    return int(_within(name, value, default, low, high))
+
+
+def _number(env: Mapping[str, str], name: str, default: float, low: float, high: float) -> float:
+    text = env.get(name, str(default))
+    try:
+        value = float(text)
+    except ValueError:
+        raise BadSetting(f"{name} must be a number, got {text!r}.", hint=f"For example {name}={default:g}.") from None
+    return _within(name, value, default, low, high)
+
+
+def _within(name: str, value: float, default: float, low: float, high: float) -> float:
     if not low <= value <= high:
         raise InvalidQuantity(f"{name} must lie between {low} and {high}, got {value}.",
                               hint=f"The default is {default}.")

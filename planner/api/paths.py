@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from starlette.convertors import Convertor
 
-from planner.services.resources import ADDRESSES
+from planner.services.resources import ADDRESSES, BELOW
 
 
 class EntryPath(Convertor[str]):
     """Anything but the addresses that are no entry's."""
 
-    regex = rf"(?!.*/history$)(?!(?:{'|'.join(ADDRESSES)})$).+"
+    regex = rf"(?!.*/(?:{'|'.join(BELOW)})$)(?!(?:{'|'.join(ADDRESSES)})$).+"
 
     def convert(self, value: str) -> str:
         """Return the name as it is."""

@@ -11,7 +11,6 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from planner.api.sentences import field_errors
 from planner.core.errors import (
     AdapterError,
     Ambiguous,
@@ -22,6 +21,7 @@ from planner.core.errors import (
     PlannerError,
     Stale,
 )
+from planner.schemas.sentences import field_errors
 
 MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger(__name__)
@@ -107,10 +107,15 @@ def problem(request_path: str, status: int, code: str, title: str, detail: str, 
 def answer(request_path: str, error: PlannerError) -> Response:
     """Return the problem+json of one of the planner's errors."""
     headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, Busy) else {}
-    errors = [{"pointer": error.pointer, "message": error.detail}] if error.pointer is not None else []
+    errors = [] if error.pointer is None else [{"pointer": _rooted(error.pointer), "message": error.detail}]
     return problem(request_path, status_of(error), error.code, error.title, error.detail, headers=headers,
                    hint=error.hint, errors=errors, candidates=list(getattr(error, "candidates", ())),
                    fact=getattr(error, "fact", None))
+
+
+def _rooted(pointer: str) -> str:
+    """Return a JSON pointer; the core names a field of its own without the slash."""
+    return pointer if pointer.startswith("/") or not pointer else f"/{pointer}"
 
 
 async def on_planner_error(request: Request, error: Exception) -> Response:
@@ -127,7 +132,8 @@ async def on_invalid_request(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     route = request.scope.get("route")
-    errors = field_errors(error.errors(), error.body, getattr(route, "body_field", None))
+    form = getattr(getattr(getattr(route, "body_field", None), "field_info", None), "annotation", None)
+    errors = field_errors(error.errors(), error.body, form)
     return invalid(request.url.path, errors)
 
 

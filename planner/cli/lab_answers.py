@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.core.errors import InvalidQuantity
+from planner.cli.questions import asked as checked
 
 if TYPE_CHECKING:
     from planner.schemas.base import Question
@@ -29,15 +29,7 @@ def service() -> LabService:
 
 def asked(form: type[Question], **document: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
     """Return the complete question, or refuse it naming the first field at fault."""
-    from pydantic import ValidationError
-
-    given = {name: value for name, value in document.items() if value is not None}
-    try:
-        return form.model_validate(given).model_dump()
-    except ValidationError as error:
-        finding = error.errors()[0]
-        field = ".".join(str(step) for step in finding["loc"])
-        raise InvalidQuantity(f"{field}: {finding['msg']}.", pointer="/" + field.replace(".", "/")) from None
+    return checked(form, {name: value for name, value in document.items() if value is not None})
 
 
 def printed_json(answer: dict[str, Any]) -> None:

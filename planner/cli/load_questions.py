@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from planner.core.errors import InvalidQuantity
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-
-def checked(schema: type[BaseModel], document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with defaults filled in, or refuse it naming the first field at fault."""
-    from pydantic import ValidationError
-
-    try:
-        return schema.model_validate(document).model_dump()
-    except ValidationError as error:
-        finding = error.errors()[0]
-        field = ".".join(str(step) for step in finding["loc"])
-        raise InvalidQuantity(f"{field}: {finding['msg']}.", pointer="/" + field.replace(".", "/")) from None
+from typing import Any
 
 
 def given(**fields: object) -> dict[str, Any]:

@@ -152,6 +152,8 @@ def _unforeseen(error: Exception) -> int:
         return _refuse(message(), f"See {where} --help.", BAD_QUESTION)
     if os.environ.get("PLANNER_DEBUG"):
         raise error
+    if isinstance(error, OSError) and isinstance(error.filename, str) and error.strerror:
+        return _refuse(f"{error.filename} cannot be used: {error.strerror}.", "Check the path.", BAD_QUESTION)
     return _refuse(f"The planner has a bug: {type(error).__name__}: {error}.",
                    "Set PLANNER_DEBUG=1 for where it happened.", INTERNAL)
 

@@ -1,21 +1,30 @@
-"""Command-line questions checked by the API's own schema, so that both refuse alike."""
+"""Command-line questions checked by the API's own schemas, so that both refuse alike, in the same sentence."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.core.errors import InvalidQuantity
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 
 def validated(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with defaults filled in, or refuse it naming the first field at fault."""
-    from pydantic import ValidationError
-
+    """Return a plan's document with defaults filled in, or refuse it naming the first field at fault."""
     from planner.schemas.plan import PlanRequest
 
+    return asked(PlanRequest, document)
+
+
+def asked(form: type[BaseModel], document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with defaults filled in, or refuse it naming the first field at fault."""
+    from pydantic import ValidationError
+
+    from planner.schemas.sentences import first_error
+
     try:
-        return PlanRequest.model_validate(document).model_dump()
+        return form.model_validate(document).model_dump()
     except ValidationError as error:
-        finding = error.errors()[0]
-        field = ".".join(str(step) for step in finding["loc"])
-        raise InvalidQuantity(f"{field}: {finding['msg']}.", pointer="/" + field.replace(".", "/")) from None
+        told = first_error(error, document, form)
+        raise InvalidQuantity(told["message"], pointer=told["pointer"]) from None

@@ -66,17 +66,10 @@ def from_file(path: Path) -> dict[str, Any]:
 
 def complete(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document with its defaults, or refuse the first field at fault."""
-    from pydantic import ValidationError
-
+    from planner.cli.questions import asked
     from planner.schemas.scenario import ScenarioQuestion
 
-    try:
-        return ScenarioQuestion.model_validate(document).model_dump()
-    except ValidationError as error:
-        finding = error.errors()[0]
-        field = ".".join(str(step) for step in finding["loc"])
-        message = str(finding["msg"]).removeprefix("Value error, ")
-        raise InvalidQuantity(f"{field}: {message}.", pointer="/" + field.replace(".", "/")) from None
+    return asked(ScenarioQuestion, dict(document))
 
 
 def from_options(asked: Quick) -> dict[str, Any]:

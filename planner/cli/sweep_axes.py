@@ -28,15 +28,23 @@ def _value(text: str, name: str, path: str) -> Any:  # noqa: ANN401 - a number o
     if name in SHORT:
         return SHORT[name][1](text, name)
     if path in CONTINUOUS:
-        return float(text)
+        return _number(text, name)
     return int(text) if text.isdigit() else text
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidQuantity(f"--axis {name}: {text[:40]!r} is not a number.",
+                              hint="Write NAME=a,b,c or NAME=first:last:count.") from None
 
 
 def _spread(text: str, name: str) -> list[float]:
     """Return geometrically spaced numbers, rounded to whole ones where they are large."""
     import numpy as np
 
-    first, last, count = (float(part) for part in text.split(":"))
+    first, last, count = (_number(part, name) for part in text.split(":"))
     if not (first > 0 and last > 0 and count >= 1):
         raise InvalidQuantity(f"--axis {name}={text}: first, last and count must be above zero.")
     if count > _MOST:

@@ -13,6 +13,23 @@ if TYPE_CHECKING:
     from planner.services.sweep.service import Columns
 
 
+FILES = (".csv", ".parquet", ".arrow", ".json")
+"""Endings of the files that columns are written to."""
+
+
+def writable(path: Path | None, *endings: str) -> None:
+    """Refuse, before anything is worked out, a file that could not be written."""
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
+        raise InvalidQuantity(f"{path.name}: the ending must be {', '.join(endings[:-1])} or {endings[-1]}.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidQuantity(f"{path} cannot be written: there is no folder {path.absolute().parent}.",
+                              hint="Make the folder first, or name another file.")
+    if path.is_dir():
+        raise InvalidQuantity(f"{path} is a folder.", hint="Name a file in it.")
+
+
 def write(columns: Columns, path: Path) -> None:
     """Write every axis and metric as a column."""
     from planner.services.sweep.output import as_document, flat
@@ -31,8 +48,6 @@ def write(columns: Columns, path: Path) -> None:
         pyarrow.csv.write_csv(table, path)
     elif kind == ".parquet":
         pyarrow.parquet.write_table(table, path)
-    elif kind == ".arrow":
+    else:
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-    else:
-        raise InvalidQuantity(f"{path.name}: the ending must be .csv, .parquet, .arrow or .json.")

@@ -74,7 +74,7 @@ class DisaggregationRequest(Question):
     request_rate: Rate
     gpus: Annotated[int, Field(ge=2, le=4096)]
     prefill_deployment: DeploymentQuestion | None = Field(None, description="One prefill replica's; null: the same.")
-    transfer_bytes_per_s: Annotated[float, Field(gt=0, le=1e15)] | None = Field(
+    transfer_bytes_per_s: Annotated[float, Field(ge=1e3, le=1e15)] | None = Field(
         None, description="Between the pools; null: the SKU's scale-up link.")
     transfer_latency_s: Annotated[float, Field(ge=0, le=60)] = 0.0
 

@@ -48,7 +48,9 @@ class FleetRequest(Question):
 
     scenario: ScenarioOrName
     gap: Annotated[float, Field(ge=0, le=0.5, description="Stop this close to the best [1].")] = 0.005
-    time_limit_s: Annotated[float, Field(gt=0, le=60)] = 8.0
+    time_limit_s: Annotated[float, Field(gt=0, le=60)] | None = Field(
+        None, description="Stop after so long with the best fleet so far [s]. Null: as long as the service lets a "
+                          "caller wait, 8 s; a minute as a job. Longer than that becomes a job.")
 
     model_config = Question.model_config | {"json_schema_extra": {"examples": [{"scenario": EXAMPLE, "gap": 0.01}]}}
 

@@ -236,7 +236,7 @@ class ScenarioQuestion(Question):
     workloads: list[WorkloadQuestion] = Field(min_length=1, max_length=32)
     candidates: CandidateQuestion = CandidateQuestion()
     sites: list[SiteQuestion] = Field(default_factory=list, max_length=64)
-    prices: list[PriceQuestion] = Field(default_factory=list, max_length=512)
+    prices: list[PriceQuestion] = Field(default_factory=list, max_length=256)
     apis: list[ApiQuestion] = Field(default_factory=list, max_length=64)
     limits: LimitQuestion = LimitQuestion()
     exchange: dict[Currency, RateQuestion] = Field(default_factory=dict)

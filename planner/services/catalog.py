@@ -17,6 +17,7 @@ from planner.core.architecture.model import Model, ModelCard
 from planner.core.errors import AdapterError, Ambiguous, NotFound
 from planner.core.hardware.chip import Chip
 from planner.services.kinds import Library, Names
+from planner.services.pointers import at
 from planner.services.ports import KINDS, Document, Entry, Kind, Store
 
 DEFAULT_WORKSPACE = "default"
@@ -99,7 +100,8 @@ class CatalogService:
 
     def read(self, kind: Kind, document: Document) -> Any:  # noqa: ANN401 - a Model, a Chip …
         """Return the value of an inline document: the creation form inside a question."""
-        return self.libraries[kind].read(str(document.get("id") or "inline"), document)
+        with at(f"/{kind}"):
+            return self.libraries[kind].read(str(document.get("id") or "inline"), document)
 
     def is_built_in(self, kind: Kind, entry_id: str) -> bool:
         """Tell whether an id is one of the package's own."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from planner.core.errors import BuiltIn, Conflict, InvalidQuantity
 from planner.services.catalog import CatalogService
+from planner.services.pointers import at
 from planner.services.ports import Caller, Change, Document, Entry, Kind, Replay, Session, Store
 
 SLUG = r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)?"
@@ -22,6 +23,8 @@ LONGEST_ID = 200
 _SLUG = re.compile(SLUG)
 ADDRESSES = ("from-rows",)
 """Addresses under a resource that are no entry's."""
+BELOW = ("history", "datasheet")
+"""Addresses under an entry that are no entry's."""
 OF_A_SKU: frozenset[Kind] = frozenset({"price", "calibration"})
 """Kinds whose documents name a SKU."""
 
@@ -81,7 +84,8 @@ class ResourceService:
         """Return the entry that a name means, as stored now."""
         with self._store.read(caller.workspace) as session:
             own = session.entries.get(kind, name.lower())
-        return own or self._catalog.entry(kind, name, caller.workspace)
+        with at("/path/id", instead_of=f"/{kind}"):
+            return own or self._catalog.entry(kind, name, caller.workspace)
 
     def editable(self, kind: Kind, caller: Caller, name: str) -> Entry:
         """Return the entry to be changed; built-in ones are refused."""
@@ -142,7 +146,8 @@ class ResourceService:
         with self._store.read(caller.workspace) as session:
             changes = session.entries.history(kind, entry_id.lower(), before=before, limit=limit + 1)
         if not changes and before is None:
-            self._catalog.entry(kind, entry_id, caller.workspace)
+            with at("/path/id", instead_of=f"/{kind}"):
+                self._catalog.entry(kind, entry_id, caller.workspace)
         return changes
 
     def _add(self, session: Session, kind: Kind, caller: Caller, document: Mapping[str, Any]) -> Entry:
@@ -175,11 +180,16 @@ def refuse_other_question(known: Replay, fingerprint: str) -> None:
 def slug(text: str) -> str:
     """Return an id in its stored form, or refuse it by name."""
     found = text.strip().lower()
-    if len(found) > LONGEST_ID or not _SLUG.fullmatch(found) or found in ADDRESSES or found.endswith("/history"):
+    if len(found) > LONGEST_ID or not _SLUG.fullmatch(found) or _reserved(found):
         raise InvalidQuantity(
             f"id must be letters, digits, dots, dashes and at most one slash, up to {LONGEST_ID} characters.",
             pointer="/id", hint="For example meta-llama/llama-3.1-70b or h100-sxm-80gb.")
     return found
+
+
+def _reserved(entry_id: str) -> bool:
+    """Tell whether an id would be hidden by another address of the service."""
+    return entry_id in ADDRESSES or (entry_id.rpartition("/")[0] != "" and entry_id.rpartition("/")[2] in BELOW)
 
 
 def fingerprint_of(operation: str, document: Document) -> str:

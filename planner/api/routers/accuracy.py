@@ -13,7 +13,7 @@ from planner.api.dependencies import Services, Who, json_answer, problems
 from planner.api.idempotency import REPLAYED, IdempotencyKey
 from planner.api.places import Places
 from planner.api.problems import NotJson
-from planner.api.routers.jobs import accepted
+from planner.api.routers.jobs import ACCEPTED, accepted
 from planner.api.routers.resources import checked, shown
 from planner.schemas.accuracy import (
     AccuracyAnswer,
@@ -44,7 +44,7 @@ def accuracy(planner: Services) -> Response:
 
 @router.post("/validate", operation_id="validate", response_model=ValidationAnswer,
              openapi_extra=_body(ValidateRequest),
-             responses={**problems(404, 413, 415, 429, 503), 202: {"description": "Too long to wait for: a job."}})
+             responses={**problems(404, 413, 415, 429, 503), **ACCEPTED})
 async def validate(request: Request, planner: Services, who: Who,
                    detail: Annotated[Literal["rows"] | None, Query(description="rows: each row's prediction.")] = None,
                    learn: Annotated[int, Query(ge=0, le=5, description="Learn from so many rows of each group.")] = 0,

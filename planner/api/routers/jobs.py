@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 
 from planner.api.bodies import JsonRoute
 from planner.api.dependencies import Services, Who, json_answer, problems
+from planner.api.links import JOB_LINKS
 from planner.api.pagination import Cursor, Limit, decode, encode
 from planner.bootstrap import Planner
 from planner.schemas.jobs import JobAnswer, JobPage, State
@@ -29,6 +30,12 @@ LOOK_S = 0.3
 ALIVE_S = 15.0
 """Between comments that keep an idle stream open [s]."""
 JobId = Annotated[str, Path(max_length=100)]
+
+
+ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"description": "Too long to wait for, or asked with Prefer: "
+                                                                  "respond-async: a job.", "model": JobAnswer,
+                                                   "links": JOB_LINKS}}
+"""What an endpoint documents that may answer with a job."""
 
 
 def accepted(job: Job) -> Response:

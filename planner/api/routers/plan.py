@@ -10,10 +10,11 @@ from pydantic import ValidationError
 from planner.api.bodies import JsonRoute
 from planner.api.dependencies import Services, Who, json_answer, problems
 from planner.api.problems import invalid
-from planner.api.sentences import field_errors
 from planner.core.errors import PlannerError
 from planner.schemas.plan import CompareAnswer, CompareRequest, PlanAnswer, PlanRequest
+from planner.schemas.sentences import field_errors
 from planner.services.plan.reading import SHORT, document_of, question_of
+from planner.services.pointers import at
 
 router = APIRouter(prefix="/v1", tags=["plan"], route_class=JsonRoute)
 
@@ -36,13 +37,25 @@ async def plan(body: PlanRequest, planner: Services, who: Who) -> Response:
             openapi_extra={"parameters": _PARAMETERS})
 async def plan_by_link(request: Request, planner: Services, who: Who) -> Response:
     """Answer the same question as a shareable link, with short names; context=8k means 8192 tokens."""
-    document = document_of(dict(request.query_params))
+    with at("/query"):
+        document = document_of(dict(request.query_params))
     try:
         body = PlanRequest.model_validate(document)
     except ValidationError as error:
         findings = [{**finding, "loc": ("body", *finding["loc"])} for finding in error.errors()]
-        return invalid(request.url.path, field_errors(findings, document, None))
-    return json_answer(planner.plans.answer(question_of(body.model_dump(), who.workspace)))
+        errors = [{**one, "pointer": _of_link(one["pointer"])} for one in field_errors(findings, document, PlanRequest)]
+        return invalid(request.url.path, errors)
+    try:
+        return json_answer(planner.plans.answer(question_of(body.model_dump(), who.workspace)))
+    except PlannerError as refusal:
+        refusal.pointer = None if refusal.pointer is None else _of_link(refusal.pointer)
+        raise
+
+
+def _of_link(pointer: str) -> str:
+    """Return the parameter of a link that a field of the plan was read from."""
+    return next((f"/query/{name}" for name, (path, _) in SHORT.items() if pointer == "/" + path.replace(".", "/")),
+                f"/query{pointer}")
 
 
 @router.post("/compare", operation_id="compare", response_model=CompareAnswer, responses=problems())

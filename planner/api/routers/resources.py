@@ -11,6 +11,7 @@ from planner.api.bodies import JsonRoute
 from planner.api.conditional import etag, require_match
 from planner.api.dependencies import Services, Who, json_answer, problems
 from planner.api.idempotency import REPLAYED, IdempotencyKey
+from planner.api.links import entry_response
 from planner.api.pagination import Cursor, Limit, Search, decode, decode_number, encode
 from planner.api.paths import EntryPath
 from planner.bootstrap import Planner
@@ -104,8 +105,8 @@ def _add_reads(router: APIRouter, kind: Kind, plural: str) -> None:
         following = encode(str(changes[limit - 1].sequence)) if len(changes) > limit else None
         return json_answer({"items": list(changes[:limit]), "next_cursor": following})
 
-    @router.get("/{id:entry}", name=f"get_{kind}", operation_id=f"get_{kind}", responses=problems(404, 409, 503),
-                response_model=Stored)
+    @router.get("/{id:entry}", name=f"get_{kind}", operation_id=f"get_{kind}", response_model=Stored,
+                responses={**problems(404, 409, 503), **entry_response(kind, 200)})
     def get_entry(planner: Services, who: Who, id: EntryName) -> Response:
         """Return the entry with its ETag, what follows from it and where its numbers come from."""
         entry = planner.resources.get(kind, who, id)
@@ -116,7 +117,7 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
     changes = problems(404, 409, 412, 413, 415, 428, 503)
 
     @router.post("", name=f"create_{kind}", operation_id=f"create_{kind}", status_code=201,
-                 responses=problems(404, 409, 413, 415, 503), response_model=Stored)
+                 responses={**problems(404, 409, 413, 415, 503), **entry_response(kind, 201)}, response_model=Stored)
     def create(planner: Services, who: Who, body: form, key: IdempotencyKey = None) -> Response:  # type: ignore[valid-type] # made per kind
         """Create an entry; with an Idempotency-Key, repeating the request makes nothing new."""
         made = planner.resources.create(kind, who, document_of(body), key)
@@ -124,8 +125,8 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
         return json_answer(shown(planner, made.entry, who.workspace), 201,
                            headers | (REPLAYED if made.replayed else {}))
 
-    @router.put("/{id:entry}", name=f"replace_{kind}", operation_id=f"replace_{kind}", responses=changes,
-                response_model=Stored)
+    @router.put("/{id:entry}", name=f"replace_{kind}", operation_id=f"replace_{kind}", response_model=Stored,
+                responses={**changes, **entry_response(kind, 200)})
     def replace(planner: Services, who: Who, id: EntryName, body: form,  # type: ignore[valid-type] # made per kind
                 if_match: IfMatch = None) -> Response:
         """Replace the entry that If-Match names."""
@@ -134,8 +135,8 @@ def _add_writes(router: APIRouter, kind: Kind, plural: str, form: type[Question]
         entry = planner.resources.replace(current, who, document_of(body))
         return json_answer(shown(planner, entry, who.workspace), headers={"ETag": etag(entry.version)})
 
-    @router.patch("/{id:entry}", name=f"change_{kind}", operation_id=f"change_{kind}", responses=changes,
-                  response_model=Stored)
+    @router.patch("/{id:entry}", name=f"change_{kind}", operation_id=f"change_{kind}", response_model=Stored,
+                  responses={**changes, **entry_response(kind, 200)})
     def change(planner: Services, who: Who, id: EntryName, body: dict[str, Any],
                if_match: IfMatch = None) -> Response:
         """Change some fields (JSON merge patch: null removes one)."""

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from planner.api.bodies import JsonRoute
 from planner.api.dependencies import Services, Who, problems
-from planner.api.routers.jobs import accepted
+from planner.api.routers.jobs import ACCEPTED, accepted
 from planner.schemas.jobs import JobAnswer
 from planner.schemas.simulate import SimulationRequest
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["simulations"], route_class=JsonRoute)
 
 
 @router.post("/simulations", operation_id="simulate", status_code=202, response_model=JobAnswer,
-             responses=problems(404, 409, 503))
+             responses={**problems(404, 409, 503), **ACCEPTED})
 async def simulate(body: SimulationRequest, planner: Services, who: Who,
                    key: Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)] = None) -> Response:
     """Play a load through replicas of a plan's deployment; follow it at /v1/jobs/{id}/events.

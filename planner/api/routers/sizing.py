@@ -9,7 +9,8 @@ from fastapi.concurrency import run_in_threadpool
 
 from planner.api.bodies import JsonRoute
 from planner.api.dependencies import Services, Who, json_answer, problems
-from planner.api.routers.jobs import accepted
+from planner.api.places import Places
+from planner.api.routers.jobs import ACCEPTED, accepted
 from planner.schemas.frontier import (
     DisaggregationAnswer,
     DisaggregationRequest,
@@ -24,24 +25,29 @@ from planner.schemas.size import SizeAnswer, SizeRequest
 from planner.services.frontier.reading import frontier_question
 from planner.services.plan.question import Deployment
 from planner.services.plan.reading import question_of
+from planner.services.sizing.question import MOST_COMBINATIONS
 from planner.services.sizing.reading import sizing_question
 
 router = APIRouter(prefix="/v1", tags=["sizing"], route_class=JsonRoute)
+_running = Places("sizings", 4)
 
 
 @router.post("/size", operation_id="size", response_model=SizeAnswer,
-             responses={**problems(404, 409), 202: {"description": "Asked with Prefer: respond-async."}})
+             responses={**problems(404, 409, 429, 503), **ACCEPTED})
 async def size(body: SizeRequest, planner: Services, who: Who,
                prefer: Annotated[str | None, Header()] = None) -> Response:
     """Answer how many GPUs of which kind carry a demand under an objective, ranked, with the reason why others lost.
 
     Options are closed forms; the cheapest, the fewest-GPU and the lowest-latency picks are verified by simulation
-    (verification: closed_form leaves that out). With Prefer: respond-async it becomes a job.
+    (verification: closed_form leaves that out), as far as seconds carry. With Prefer: respond-async, or over more than
+    256 combinations of SKU, engine and format, it becomes a job, which verifies them however long that takes.
     """
-    if "respond-async" in (prefer or ""):
-        return accepted(await run_in_threadpool(planner.jobs.submit, "size", body.model_dump(), who))
     question = sizing_question(body.model_dump(), who.workspace)
-    return json_answer(await run_in_threadpool(planner.sizing.answer, question))
+    if "respond-async" in (prefer or "") or question.combinations() > MOST_COMBINATIONS:
+        return accepted(await run_in_threadpool(planner.jobs.submit, "size", body.model_dump(), who))
+    with _running.one_of(who.name):
+        return json_answer(await run_in_threadpool(
+            lambda: planner.sizing.answer(question, steps=planner.settings.sizing_steps)))
 
 
 @router.post("/frontier", operation_id="frontier", response_model=FrontierAnswer, responses=problems(404, 409))
@@ -57,8 +63,9 @@ async def disaggregation(body: DisaggregationRequest, planner: Services, who: Wh
     """Answer which integer split of GPUs into a prefill and a decode pool carries a rate; unstable ones are marked."""
     question = question_of(body.base.model_dump(), who.workspace)
     prefill = None if body.prefill_deployment is None else Deployment(**body.prefill_deployment.model_dump())
-    return json_answer(planner.whatifs.disaggregation(
-        question, body.request_rate, body.gpus, prefill, (body.transfer_bytes_per_s, body.transfer_latency_s)))
+    return json_answer(await run_in_threadpool(
+        planner.whatifs.disaggregation, question, body.request_rate, body.gpus, prefill,
+        (body.transfer_bytes_per_s, body.transfer_latency_s)))
 
 
 @router.post("/speculation", operation_id="speculation", response_model=SpeculationAnswer, responses=problems(404, 409))

@@ -15,7 +15,7 @@ from planner.api.arrow import MEDIA_TYPE, stream
 from planner.api.bodies import JsonRoute
 from planner.api.dependencies import Services, Who, json_answer, problems
 from planner.api.problems import Busy
-from planner.api.routers.jobs import accepted
+from planner.api.routers.jobs import ACCEPTED, accepted
 from planner.schemas.sweep import SweepAnswer, SweepRequest
 from planner.services.sweep.axes import read_axes
 from planner.services.sweep.output import as_document, flat
@@ -30,7 +30,7 @@ _running: Counter[str] = Counter()
 
 
 @router.post("/sweep", operation_id="sweep", response_model=SweepAnswer, responses={
-    **problems(404, 409, 429), 202: {"description": "Too large to wait for: a job."},
+    **problems(404, 409, 429, 503), **ACCEPTED,
     200: {"content": {MEDIA_TYPE: {}}, "model": SweepAnswer}})
 async def sweep(body: SweepRequest, request: Request, planner: Services, who: Who,
                 prefer: Annotated[str | None, Header()] = None) -> Response:

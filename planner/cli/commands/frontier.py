@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from planner.cli import plan_options as opt
-from planner.cli.load_questions import checked, deployment_name, given, tokens
+from planner.cli.load_questions import deployment_name, given, tokens
+from planner.cli.questions import asked as checked
 
 app = typer.Typer(add_completion=False)
 
@@ -48,13 +49,18 @@ def frontier(
 def _print(answer: dict[str, Any]) -> None:
     from planner.cli.tables import console, number, table, time, whole
 
+    screen = console()
+    if not answer["points"]:
+        screen.print("No candidate can be drawn:")
+        for one in answer["rejected"]:
+            screen.print(f"– {one['sku']} {deployment_name(one['deployment'])}: {one['reason']}", style="dim")
+        return
     rows = table("Pareto set", "SKU", "deployment", "users", "tok/s per user", "tok/s per GPU", "TTFT", "USD/M out",
                  left=2)
     for point in sorted((p for p in answer["points"] if p["pareto"]), key=lambda p: -p["tokens_per_s_per_user"]):
         rows.add_row(point["sku"], deployment_name(point["deployment"]), whole(point["concurrency"]),
                      number(point["tokens_per_s_per_user"]), number(point["output_tokens_per_s_per_gpu"]),
                      time(point["ttft_s"]), number(point["usd_per_million_output_tokens"]))
-    screen = console()
     screen.print(rows)
     screen.print(f"{len(answer['points'])} points, {len(answer['rejected'])} candidates left out; --json lists them.",
                  style="dim")

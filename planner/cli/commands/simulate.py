@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from planner.cli import plan_options as opt
-from planner.cli.load_questions import checked, given
+from planner.cli.load_questions import given
+from planner.cli.questions import asked as checked
 
 app = typer.Typer(add_completion=False)
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from planner.cli import plan_options as opt
-from planner.cli.load_questions import checked, deployment_name, given, tokens
+from planner.cli.load_questions import deployment_name, given, tokens
+from planner.cli.questions import asked as checked
 
 app = typer.Typer(add_completion=False)
 SHOWN = 15

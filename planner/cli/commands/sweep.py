@@ -34,12 +34,11 @@ def sweep(
     as_json: opt.Json = False,
 ) -> None:
     """Answer one plan question over the product of axes."""
-    from pydantic import ValidationError
-
     from planner.bootstrap import Planner
+    from planner.cli.questions import asked
     from planner.cli.sweep_axes import axes_of
+    from planner.cli.sweep_files import FILES, writable
     from planner.config import settings
-    from planner.core.errors import InvalidQuantity
     from planner.schemas.sweep import SweepRequest
     from planner.services.plan.reading import document_of
     from planner.services.sweep.axes import read_axes
@@ -50,10 +49,9 @@ def sweep(
         model=model, sku=sku, tp=tp, weights=weights, kv=kv, in_=in_, out_=out_, context=context,
         concurrency=concurrency, rate=rate, engine=engine, price=price, calibration=calibration))
     axes, metrics = axes_of(axis), list(metric or DEFAULT)
-    try:
-        SweepRequest.model_validate({"base": base, "axes": axes, "metrics": metrics})
-    except ValidationError as error:
-        raise InvalidQuantity(str(error.errors()[0]["msg"]).removeprefix("Value error, ") + ".") from None
+    writable(file, *(FILES if file is not None else ()))
+    writable(plot, ".svg", ".png")
+    asked(SweepRequest, {"base": base, "axes": axes, "metrics": metrics})
     columns = _with_progress(Planner(settings()), base, read_axes(axes, 50_000_000), metrics)
     if file is not None:
         from planner.cli.sweep_files import write

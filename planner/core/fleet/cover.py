@@ -32,11 +32,11 @@ def cover_prices(scenario: Scenario) -> Array:
     prices = np.zeros((periods, len(scenario.pools)))
     for p, pool in enumerate(scenario.pools):
         stay = np.append(np.full(periods, np.inf), 0.0)
+        offers = [(offer.first_period, *_by_period(offer, scenario)) for offer in pool.offers]
         for t in range(periods - 1, -1, -1):
-            for offer in pool.offers:
-                if t >= offer.first_period:
-                    usd, term = _one_period(offer, scenario, t)
-                    stay[t] = min(stay[t], usd + stay[t + 1:min(t + term, periods) + 1].min())
+            for first, usd, term in offers:
+                if t >= first:
+                    stay[t] = min(stay[t], float(usd[t]) + stay[t + 1:min(t + term, periods) + 1].min())
         since = np.append(np.minimum.accumulate(stay[:-1]), 0.0)
         finite = np.isfinite(since)
         dear = 1e3 * max(since[finite].max(), 1.0)
@@ -44,9 +44,9 @@ def cover_prices(scenario: Scenario) -> Array:
     return np.asarray(prices[moments.period] * moments.share[:, None])
 
 
-def _one_period(offer: Offer, scenario: Scenario, period: int) -> tuple[float, int]:
-    """Present value of starting a unit in a period, and the periods it then stays."""
+def _by_period(offer: Offer, scenario: Scenario) -> tuple[Array, int]:
+    """(period,) present value of starting a unit in each period, and the periods it then stays."""
     if isinstance(offer, Commitment):
-        return float(commitment_worth(offer, scenario)[period]), offer.term
-    worth = rental_worth(offer, scenario)
-    return float(worth[scenario.moments.period == period].sum()), 1
+        return commitment_worth(offer, scenario), offer.term
+    worth, period = rental_worth(offer, scenario), scenario.moments.period
+    return np.array([worth[period == t].sum() for t in range(scenario.calendar.periods)]), 1

@@ -19,6 +19,8 @@ OPTIMAL, INFEASIBLE, LIMIT = "optimal", "infeasible", "time_limit"
 WHOLE_AT_MOST = 300
 """Variables up to which the whole programme is solved in one go (measured: seconds above, milliseconds below)."""
 
+SLICE_S = 0.015
+"""[s] Least time to build and solve one slice (measured): without time for all of them the slices prove nothing."""
 LARGEST = 60_000
 """Variables of the largest programme that is built at all."""
 
@@ -73,7 +75,7 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     warm_up()
     began = time.monotonic()
     found = Solution(status=LIMIT, plan=None, npv=None, lower_bound=None, gap=None)
-    if asked.columns.count > WHOLE_AT_MOST:
+    if asked.columns.count > WHOLE_AT_MOST and SLICE_S * scenario.moments.period.size <= time_limit_s:
         plan, bound = decompose(asked, gap=gap, time_limit_s=0.9 * time_limit_s)
         found = _solution(plan, bound, gap)
     left = time_limit_s - (time.monotonic() - began)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.core.errors import InvalidQuantity
 from planner.core.fleet.unit import usd_per_million
 from planner.core.quantities.arrays import Array
 from planner.core.serving.frontier import pareto
@@ -17,10 +18,13 @@ from planner.core.workload import Workload
 from planner.services.plan.answer import PlanService
 from planner.services.plan.load import lengths_of, mean_context
 from planner.services.plan.question import Deployment, Subject
+from planner.services.pointers import at
 from planner.services.sizing.candidates import Candidate, candidates
-from planner.services.sizing.question import Constraints, Row, SizingQuestion
+from planner.services.sizing.question import MOST_COMBINATIONS, Constraints, Row, SizingQuestion
 from planner.services.sizing.service import Prices
 
+MOST_POINTS = 100_000
+"""Points one frontier may have [1]."""
 CONCURRENCY = tuple(float(2**n) for n in range(11))
 """Asked when none is given [1]."""
 
@@ -51,13 +55,15 @@ class FrontierService:
 
     def answer(self, question: FrontierQuestion) -> dict[str, Any]:
         """Points with the Pareto set marked, and what was left out."""
+        _check_size(question)
         rejected: list[Row] = []
         points: list[Row] = []
         users = np.array(question.concurrency)
-        for sku in question.skus:
-            for asked in _sizings(question):
-                for candidate in candidates(self._plans, asked, sku, rejected):
-                    points += self._points(question, candidate, users)
+        for place, sku in enumerate(question.skus):
+            with at(f"/skus/{place}", instead_of="/sku"):
+                for asked in _sizings(question):
+                    for candidate in candidates(self._plans, asked, sku, rejected):
+                        points += self._points(question, candidate, users)
         marks = pareto(np.array([p["tokens_per_s_per_user"] for p in points], dtype=np.float64),
                        np.array([p["output_tokens_per_s_per_gpu"] for p in points], dtype=np.float64))
         for point, mark in zip(points, marks.tolist(), strict=True):
@@ -85,6 +91,17 @@ class FrontierService:
                 "usd_per_million_output_tokens": None if price is None else usd_per_million(
                     price[0] * candidate.gpus, rate)})
         return rows
+
+
+def _check_size(question: FrontierQuestion) -> None:
+    """Refuse what would take minutes: the product of everything that is varied."""
+    combinations = _sizings(question)[0].combinations() * max(len(question.layouts), 1)
+    points = combinations * len(question.concurrency)
+    if combinations > MOST_COMBINATIONS or points > MOST_POINTS:
+        raise InvalidQuantity(
+            f"The frontier varies {combinations:,} combinations of SKU, engine, format and layout over "
+            f"{len(question.concurrency):,} loads; at most {MOST_COMBINATIONS:,} and {MOST_POINTS:,} points in all are "
+            "answered.", pointer="/skus", hint="Name fewer SKUs, formats or layouts.")
 
 
 def _sizings(question: FrontierQuestion) -> list[SizingQuestion]:

@@ -17,6 +17,7 @@ from planner.services.plan.answer import PlanService, request_tokens
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.load import lengths_of, mean_context
 from planner.services.plan.question import Deployment, PlanQuestion
+from planner.services.pointers import at
 
 BATCHES = np.unique(np.round(np.geomspace(1.0, 1024.0, 41)))
 
@@ -28,7 +29,8 @@ class WhatIfService:
         self._plans = plans
 
     def _kind(self, question: PlanQuestion) -> tuple[PoolKind, Configuration]:
-        configuration, deployment, _ = self._plans.configure(question)
+        with at("/base"):
+            configuration, deployment, _ = self._plans.configure(question)
         fit = configuration.fit(deployment, request_tokens(question.workload))
         if not fit.fits:
             raise InvalidQuantity(f"One replica does not fit: {fit.reason}", pointer="/base/deployment")
@@ -40,7 +42,10 @@ class WhatIfService:
                        link: tuple[float | None, float]) -> dict[str, Any]:
         """Every split of the GPUs, the best first, beside the same GPUs undivided."""
         decode, configuration = self._kind(question)
-        first, _ = self._kind(question if prefill is None else replace(question, deployment=prefill))
+        first = decode
+        if prefill is not None:
+            with at("/prefill_deployment", instead_of="/base/deployment"):
+                first, _ = self._kind(replace(question, deployment=prefill))
         if decode.gpus + first.gpus > gpus:
             raise InvalidQuantity(f"One replica of each pool takes {decode.gpus + first.gpus} GPUs, more than {gpus}.",
                                   pointer="/gpus")

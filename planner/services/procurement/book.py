@@ -164,7 +164,7 @@ class PriceReader:
             return unit_power(unit, chip.power_w, price.get("server_power_w", 0.0))
         if price["kind"] in {"purchase", "owned"}:
             raise MissingFact(f"{chip.name} has no published power limit, so owning it cannot be priced.",
-                              fact="power_w", hint="Add the SKU with its power_w.", pointer="/prices")
+                              fact="power_w", hint="Add the SKU with its power_w.", pointer="/sku")
         self.book.warnings.append(f"{chip.id} has no published power limit: its energy is left out.")
         return 0.0
 

@@ -18,6 +18,8 @@ from planner.services.procurement.whatif import attribution, evidence, heading
 
 Answer = dict[str, Any]
 Fields = Mapping[str, Any]
+MOST_ATTRIBUTED = 64
+"""[1] Plain ways, cheapest first, whose distance is taken apart by driver: each costs two whole ledgers."""
 
 
 class FleetService:
@@ -41,20 +43,21 @@ class FleetService:
             "conflict": list(found.conflict),
             "plan": None if plan is None else describe(plan, read), "explanation": _explained(found),
             "uncertainty": None if plan is None else doubt.stressed(read, plan),
-            "plain_ways": [_lost(way, found) for way in ways(read.scenario)],
+            "plain_ways": [_lost(way, found, taken_apart=place < MOST_ATTRIBUTED)
+                           for place, way in enumerate(ways(read.scenario))],
             "missing": [{"fact": f"price of {sku}", "why": "no price is catalogued or given"} for sku in read.unpriced],
             **evidence(read),
         }
 
 
-def _lost(way: Way, found: Solution) -> Answer:
+def _lost(way: Way, found: Solution, *, taken_apart: bool) -> Answer:
     """A plain way beside the optimum: by how much it is dearer and why."""
     row: Answer = {"id": way.id, "kind": way.kind, "sku": way.sku, "works": way.works, "broken": list(way.broken),
                    "npv_usd": to_cent(way.npv)}
     if way.plan is None or found.plan is None or not found.npv:
         return row
     row["npv_over_fleet"] = unit_price((way.npv or 0.0) / found.npv)
-    row["attribution_usd"] = attribution(found.plan, way.plan)
+    row["attribution_usd"] = attribution(found.plan, way.plan) if taken_apart else None
     return row
 
 

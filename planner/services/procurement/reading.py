@@ -15,11 +15,14 @@ from planner.core.hardware.chip import Chip
 from planner.core.serving.objective import Objective
 from planner.core.workload import Workload as Lengths
 from planner.services.catalog import CatalogService
+from planner.services.pointers import at
 from planner.services.procurement.book import Book, PriceReader
 from planner.services.procurement.demand import Load, load_of, unit_of
 from planner.services.procurement.replicas import RATE, Rejected, Replica, ReplicaQuestion, ReplicaService
 
 Fields = Mapping[str, Any]
+MOST_MOMENTS = 2400
+"""[1] Periods times load blocks of one question: the time of every way and every draw grows with them."""
 MOST_PAIRS = 160
 """[1] Workloads times SKUs of one question: each takes up to a third of a second the first time."""
 
@@ -62,12 +65,11 @@ class ScenarioReader:
 
         prices = PriceReader(document, chip_of, today)
         sites = prices.sites()
-        for price in document["prices"]:
-            prices.add(price)
-        asked = document["candidates"]["skus"]
+        for place, price in enumerate(document["prices"]):
+            with at(f"/prices/{place}", beside=("/exchange",)):
+                prices.add(price)
         fixed = [fleet["sku"] for fleet in document["fleets"]]
-        named = [*(asked or ()), *fixed]
-        skus = list(dict.fromkeys(chip_of(name).id for name in named)) or self._default_skus(document, prices.book)
+        skus = _named(document, chip_of) or self._default_skus(document, prices.book)
         if document["catalog_prices"]:
             prices.add_catalogued(skus, self._catalog, workspace)
         priced = {o.sku for o in prices.book.offers}
@@ -76,8 +78,9 @@ class ScenarioReader:
             raise InvalidQuantity(f"{len(document['workloads'])} workloads on {len(skus)} SKUs are more than "
                                   f"{MOST_PAIRS} pairs.", hint="Name the SKUs worth asking about.",
                                   pointer="/candidates/skus")
-        for workload in document["workloads"]:
-            self._workload(document, workload, [s for s in skus if s in priced or fixed], found, chip_of, workspace)
+        for place, workload in enumerate(document["workloads"]):
+            with at(f"/workloads/{place}", beside=("/candidates",)):
+                self._workload(document, workload, [s for s in skus if s in priced or fixed], found, chip_of, workspace)
         scenario = Scenario(
             calendar=calendar_of(document), workloads=tuple(found.workloads), candidates=tuple(found.candidates),
             offers=tuple(prices.book.offers), sites=sites, apis=prices.apis(), limits=limits_of(document, prices),
@@ -100,12 +103,12 @@ class ScenarioReader:
         name = asked["id"]
         for fact in ("input_tokens", "output_tokens"):
             if asked[fact] is None:
-                raise MissingFact(f"{name}: {fact} is not given.", fact=fact, pointer=f"/workloads/{name}/{fact}")
+                raise MissingFact(f"{name}: {fact} is not given.", fact=fact, pointer=f"/{fact}")
         if name in found.loads:
-            raise InvalidQuantity(f"Two workloads are called {name}.", pointer="/workloads")
+            raise InvalidQuantity(f"Two workloads are called {name}.", pointer="/id")
         load = load_of(name, asked["demand"], asked["input_tokens"] + asked["output_tokens"])
         if asked["measured"]:
-            replicas = [measured(m, asked, load.unit, chip_of(m["sku"]).id) for m in asked["measured"]]
+            replicas = _all_measured(asked, load.unit, chip_of)
             found.warnings += self._doubted(document, asked, replicas, workspace)
         else:
             replicas, rejected = self._predicted(document, asked, skus, workspace)
@@ -140,7 +143,7 @@ class ScenarioReader:
     def _predicted(self, document: Fields, asked: Fields, skus: list[str], workspace: str,
                    ) -> tuple[list[Replica], list[Rejected]]:
         if asked["model"] is None:
-            raise MissingFact(f"{asked['id']}: no model is named.", fact="model", pointer="/workloads/model")
+            raise MissingFact(f"{asked['id']}: no model is named.", fact="model", pointer="/model")
         chosen = document["candidates"]
         replicas: list[Replica] = []
         rejected: list[Rejected] = []
@@ -154,7 +157,8 @@ class ScenarioReader:
             tensor_parallel=tuple(chosen["tensor_parallel"]), kv_cache=chosen["kv_cache"], engine=chosen["engine"],
             calibration=chosen["calibration"], max_num_seqs=chosen["max_num_seqs"], workspace=workspace)
         for sku in skus:
-            able, unable = self._replicas.replicas(question, sku, self._catalog.generation(workspace))
+            with at("/candidates", instead_of="/deployment"), at("/candidates/calibration", instead_of="/calibration"):
+                able, unable = self._replicas.replicas(question, sku, self._catalog.generation(workspace))
             replicas += able
             rejected += unable
         return replicas, rejected
@@ -173,8 +177,13 @@ class _Found:
 
 def calendar_of(document: Fields) -> Calendar:
     """The planning calendar; a horizon that is no whole number of periods is rounded up."""
-    return Calendar(periods=periods_of(document["horizon_months"], document["months_per_period"]),
-                    months_per_period=document["months_per_period"], discount_rate=document["cost_of_capital"])
+    periods = periods_of(document["horizon_months"], document["months_per_period"])
+    if periods * document["blocks_per_period"] > MOST_MOMENTS:
+        raise InvalidQuantity(f"{periods} periods of {document['blocks_per_period']} load blocks are more than "
+                              f"{MOST_MOMENTS} moments.", pointer="/blocks_per_period",
+                              hint="Use longer periods or fewer blocks.")
+    return Calendar(periods=periods, months_per_period=document["months_per_period"],
+                    discount_rate=document["cost_of_capital"])
 
 
 def limits_of(document: Fields, prices: PriceReader) -> Limits:
@@ -207,6 +216,27 @@ def _core_workload(asked: Fields, load: Load, replicas: list[Replica], notes: li
         sites=None if asked["sites"] is None else tuple(asked["sites"]), spot_share=asked["max_spot_share"])
 
 
+def _named(document: Fields, chip_of: Any) -> list[str]:  # noqa: ANN401 - a function
+    """Ids of the SKUs that candidates and fixed fleets name, each once."""
+    found: list[str] = []
+    for place, name in enumerate(document["candidates"]["skus"] or ()):
+        with at(f"/candidates/skus/{place}", instead_of="/sku"):
+            found.append(chip_of(name).id)
+    for place, fleet in enumerate(document["fleets"]):
+        with at(f"/fleets/{place}"):
+            found.append(chip_of(fleet["sku"]).id)
+    return list(dict.fromkeys(found))
+
+
+def _all_measured(asked: Fields, unit: str, chip_of: Any) -> list[Replica]:  # noqa: ANN401 - a function
+    """The replicas measured by their owner."""
+    found: list[Replica] = []
+    for place, given in enumerate(asked["measured"]):
+        with at(f"/measured/{place}", beside=("/demand",)):
+            found.append(measured(given, asked, unit, chip_of(given["sku"]).id))
+    return found
+
+
 def measured(given: Fields, asked: Fields, unit: str, sku: str) -> Replica:
     """A replica by its owner's measurement."""
     by_tokens = given["output_tokens_per_s"] is not None
@@ -214,11 +244,11 @@ def measured(given: Fields, asked: Fields, unit: str, sku: str) -> Replica:
     value = given["output_tokens_per_s"] if by_tokens else given["max_request_rate"]
     if value is None:
         raise InvalidQuantity(f"measured {sku}: give max_request_rate or output_tokens_per_s.",
-                              pointer="/workloads/measured")
+                              pointer="/max_request_rate")
     if unit != RATE:
         raise MissingFact("A measured rate cannot carry requests in flight without the time of a request.",
                           fact="request_rate", hint="State the demand as request_rate, or users with "
-                          "requests_per_user_hour.", pointer="/workloads/demand")
+                          "requests_per_user_hour.", pointer="/demand")
     rate = value * scale
     return Replica(sku=sku, layout=f"{given['gpus']} GPU", gpus=given["gpus"], weights=given["weights"], load=rate,
                    low=None if given["low"] is None else given["low"] * scale,

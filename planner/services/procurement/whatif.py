@@ -13,6 +13,7 @@ from planner.core.fleet.payback import break_even_month, break_even_utilization,
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.ways import Way, ways
 from planner.services.catalog import CatalogService
+from planner.services.pointers import at
 from planner.services.procurement import doubt, sensitivity
 from planner.services.procurement.describe import describe, money_section
 from planner.services.procurement.fixed import judged_fleets
@@ -71,7 +72,8 @@ class ProcurementService:
         return answer
 
     def _against(self, plan: Plan, document: Fields, workspace: str) -> Answer:
-        other = self.reader.read(document, self.today(), workspace)
+        with at("/against"):
+            other = self.reader.read(document, self.today(), workspace)
         best = next((way for way in ways(other.scenario) if way.works), None)
         if best is None or best.plan is None:
             return {"name": document["name"], "best": None, "explanation": _no_way(other)}

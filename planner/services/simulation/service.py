@@ -20,6 +20,7 @@ from planner.core.simulation.trace import read_trace
 from planner.services.plan.answer import PlanService, check_workload, request_tokens
 from planner.services.plan.load import mean_context, solve
 from planner.services.plan.sections import finite
+from planner.services.pointers import at
 from planner.services.ports import Caller, Document
 from planner.services.simulation.question import SimulationQuestion, simulation_question
 from planner.services.worker import Handler, Outcome, Report
@@ -43,10 +44,12 @@ class SimulationService:
     def answer(self, question: SimulationQuestion, report: Callable[[float], None] = lambda _: None) -> dict[str, Any]:
         """Percentiles with intervals, time averages, conservation counts, and what the closed form said."""
         plan = question.plan
-        check_workload(plan.workload)
+        with at("/plan"):
+            check_workload(plan.workload)
         if question.requests > MOST_REQUESTS:
             raise InvalidQuantity(f"A simulation plays at most {MOST_REQUESTS:,} requests.", pointer="/requests")
-        configuration, deployment, notes = self._plans.configure(plan)
+        with at("/plan"):
+            configuration, deployment, notes = self._plans.configure(plan)
         fit = configuration.fit(deployment, request_tokens(plan.workload))
         if not fit.fits:
             raise InvalidQuantity(f"The deployment does not fit: {fit.reason}", pointer="/plan/deployment")

@@ -10,6 +10,13 @@ from planner.core.serving.objective import Objective
 from planner.core.workload import Workload
 from planner.services.plan.question import Deployment, Subject
 
+USUAL_FORMATS = 3
+"""Formats tried when none is named: as published, fp8 and fp4 [1]."""
+USUAL_SKUS = 24
+"""SKUs with a price, asked about when none is named [1]."""
+MOST_COMBINATIONS = 256
+"""Combinations answered while a caller waits; each takes some hundredths of a second [1]."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
@@ -48,6 +55,11 @@ class SizingQuestion:
     """Whether the picks are verified by simulation."""
     calibration: str = "auto"
     workspace: str = "default"
+
+    def combinations(self) -> int:
+        """SKUs times engines times formats: what the time of an answer grows with [1]."""
+        kept = self.constraints
+        return (len(self.skus) or USUAL_SKUS) * len(kept.engines) * (len(kept.formats) or USUAL_FORMATS)
 
 
 Row = dict[str, Any]

@@ -14,14 +14,17 @@ from planner.core.serving.steady_state import Limit
 from planner.services.plan.answer import PlanService
 from planner.services.plan.load import LIMIT_NAMES, lengths_of, mean_context
 from planner.services.plan.question import Subject
+from planner.services.pointers import at
 from planner.services.sizing.candidates import Candidate, candidates
 from planner.services.sizing.question import Row, SizingQuestion
-from planner.services.sizing.verify import Verdict, verify
+from planner.services.sizing.verify import Allowance, Spent, Verdict, verify
 
 Report = Callable[[float], None]
 PICKS = ("cheapest", "fewest_gpus", "lowest_latency")
 MOST_VERIFIED = 8
 """Candidates simulated at most [1]."""
+UNVERIFIED = ("Not every pick was simulated: that takes longer than an answer at once may. As a job "
+              "(Prefer: respond-async) all are.")
 
 
 class Prices(Protocol):
@@ -69,24 +72,25 @@ class SizingService:
         self._plans = plans
         self._prices = prices
 
-    def answer(self, question: SizingQuestion, report: Report = lambda _: None) -> dict[str, Any]:
-        """Ranked options, picks, and why each rejected candidate lost."""
+    def answer(self, question: SizingQuestion, report: Report = lambda _: None,
+               steps: float = math.inf) -> dict[str, Any]:
+        """Ranked options, picks, and why each rejected candidate lost; verifying takes no more simulated steps."""
         if question.workload.request_rate is None:
             raise InvalidQuantity("A sizing needs the demand's request_rate.", pointer="/demand/request_rate")
         skus = question.skus or tuple(self._prices.skus())
         rejected: list[Row] = []
         options: list[_Option] = []
         for done, sku in enumerate(skus):
-            options += self._on(question, sku, rejected)
+            with at(f"/skus/{done}", instead_of="/sku"):
+                options += self._on(question, sku, rejected)
             report(0.5 * (done + 1) / len(skus))
-        if question.simulate:
-            self._verify_picks(question, options, rejected, report)
+        verified = not question.simulate or self._verify_picks(question, options, rejected, report, Allowance(steps))
         options.sort(key=lambda o: _rank(question.rank_by, o))
         return {"options": [_shown(question, o) for o in options], "rejected": rejected,
                 "picks": {name: None if (best := _pick(name, options)) is None else options.index(best)
                           for name in PICKS},
                 "demand": {"request_rate": question.workload.request_rate, "arrival_cv": question.workload.arrival_cv},
-                "assumptions": _assumptions(question)}
+                "assumptions": [*_assumptions(question), *([] if verified else [UNVERIFIED])]}
 
     def _on(self, question: SizingQuestion, sku: Subject, rejected: list[Row]) -> list[_Option]:
         found = []
@@ -118,16 +122,19 @@ class SizingService:
         return self._prices.of(sku)
 
     def _verify_picks(self, question: SizingQuestion, options: list[_Option], rejected: list[Row],
-                      report: Report) -> None:
-        """Simulate the picks; what simulation changes may change the picks, so look again."""
+                      report: Report, allowance: Allowance) -> bool:
+        """Simulate the picks; what simulation changes may change the picks, so look again. False when cut short."""
         for turn in range(MOST_VERIFIED):
             report(0.5 + 0.5 * turn / MOST_VERIFIED)
             waiting = [best for name in PICKS if (best := _pick(name, options)) is not None and best.verdict is None]
             if not waiting:
-                return
+                break
             option = waiting[0]
-            option.verdict = verify(option.candidate, question.workload, question.objective,
-                                    question.workload.request_rate or 0.0, option.rate)
+            try:
+                option.verdict = verify(option.candidate, question.workload, question.objective,
+                                        question.workload.request_rate or 0.0, option.rate, allowance)
+            except Spent:
+                return False
             if not option.verdict.replicas:
                 options.remove(option)
                 rejected.append({"sku": option.candidate.configuration.resolved.chip.id,
@@ -137,6 +144,7 @@ class SizingService:
             option.rate = option.verdict.rate
             if not _settle(question, option, rejected):
                 options.remove(option)
+        return True
 
 
 def _replica(candidate: Candidate, question: SizingQuestion) -> tuple[Any, Any, Any, Any]:

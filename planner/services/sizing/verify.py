@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,10 +41,27 @@ class Verdict:
     """None when one replica is enough."""
 
 
+class Spent(Exception):  # noqa: N818 - read as the state it is
+    """The allowance does not carry the next run."""
+
+
+@dataclass(slots=True)
+class Allowance:
+    """Steps that one answer may still simulate: counted, so that the same question always gets the same answer."""
+
+    steps: float = math.inf
+
+    def spend(self, steps: float) -> None:
+        """Take the steps of a run, or stop verifying."""
+        if steps > self.steps:
+            raise Spent
+        self.steps -= steps
+
+
 class Bench:
     """A replica of a candidate that can be run at any rate."""
 
-    def __init__(self, candidate: Candidate, workload: Workload, objective: Objective) -> None:
+    def __init__(self, candidate: Candidate, workload: Workload, objective: Objective, allowance: Allowance) -> None:
         configuration = candidate.configuration
         self._system = System(
             table=configuration.step_table(np.asarray(mean_context(workload))), policy=configuration.policy,
@@ -54,6 +72,7 @@ class Bench:
         self._objective = objective
         self._arrival_cv = workload.arrival_cv
         self._mean_prompt = workload.input_tokens * (1.0 - workload.prefix_cache_hit)
+        self._allowance = allowance
 
     def affordable(self) -> bool:
         """Whether a believed run ends within seconds."""
@@ -61,6 +80,7 @@ class Bench:
 
     def run(self, rate: float, requests: int) -> SimulationResult:
         """One replica at a rate; every rate meets the same requests."""
+        self._allowance.spend(work(self._system, self._mean_prompt, requests))
         return simulate_open(self._system, self._mix, rate, self._arrival_cv,
                              Measure(requests=requests, percentile=self._objective.percentile))
 
@@ -71,9 +91,10 @@ class Bench:
                 and (goal.tpot is None or result.tpot.asked <= goal.tpot))
 
 
-def verify(candidate: Candidate, workload: Workload, objective: Objective, demand: float, guess: float) -> Verdict:
+def verify(candidate: Candidate, workload: Workload, objective: Objective, demand: float, guess: float,
+           allowance: Allowance) -> Verdict:
     """The fewest replicas that simulation lets carry a demand, searched around a closed-form rate."""
-    bench = Bench(candidate, workload, objective)
+    bench = Bench(candidate, workload, objective, allowance)
     if not bench.affordable():
         return Verdict(replicas=replicas_for(demand, guess), rate=guess, at_demand=None, one_fewer_fails=None)
     low = next((guess * share for share in (0.8, 0.5, 0.25, 0.05)

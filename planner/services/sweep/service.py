@@ -16,6 +16,7 @@ from planner.services.plan.answer import PlanService
 from planner.services.plan.configuration import Configuration, widths
 from planner.services.plan.question import PlanQuestion
 from planner.services.plan.reading import place, question_of
+from planner.services.pointers import at
 from planner.services.sweep.axes import Axis
 from planner.services.sweep.grid import Grid
 from planner.services.sweep.metrics import METRICS
@@ -66,7 +67,8 @@ class SweepService:
                 where[index] = position
                 place(document, axes[index].path, axes[index].values[position])
             try:
-                self._fill(found, tuple(where), document, [a for a in axes if a.continuous], wanted, workspace)
+                with at("/base"):
+                    self._fill(found, tuple(where), document, [a for a in axes if a.continuous], wanted, workspace)
             except PlannerError as error:
                 named = {axes[i].path: axes[i].values[p] for i, p in zip(discrete, choice, strict=True)}
                 refused.append({"at": named, "code": error.code, "detail": error.detail, "hint": error.hint})

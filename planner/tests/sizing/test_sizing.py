@@ -18,7 +18,7 @@ from planner.services.sizing.candidates import candidates
 from planner.services.sizing.question import Constraints, SizingQuestion
 from planner.services.sizing.reading import sizing_question
 from planner.services.sizing.service import SizingService
-from planner.services.sizing.verify import VERIFIED, Bench, verify
+from planner.services.sizing.verify import VERIFIED, Allowance, Bench, verify
 
 PLANNER = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nonexistent/none.sqlite3"}))
 LOAD = Workload(input_tokens=1000.0, output_tokens=200.0, request_rate=12.0, input_cv=0.5, output_cv=0.5)
@@ -130,10 +130,11 @@ def _refuted(seed: int) -> None:
     for candidate in candidates(PLANNER.plans, question, "h100-sxm-80gb", []):
         if candidate.gpus > 2:
             continue
-        verdict = verify(candidate, workload, objective, workload.request_rate, 5.0 * candidate.gpus)
+        verdict = verify(candidate, workload, objective, workload.request_rate, 5.0 * candidate.gpus,
+                         Allowance())
         if not verdict.replicas:
             continue
-        bench = Bench(candidate, workload, objective)
+        bench = Bench(candidate, workload, objective, Allowance())
         assert bench.passes(bench.run(workload.request_rate / verdict.replicas, VERIFIED))
         if verdict.replicas > 1:
             assert not bench.passes(bench.run(workload.request_rate / (verdict.replicas - 1), VERIFIED))

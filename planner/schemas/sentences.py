@@ -8,7 +8,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 _SHOWN = 40
 """Characters of a wrong value that a sentence repeats."""
@@ -30,9 +30,14 @@ _LENGTHS = {"string_too_short": ("at least", "min_length", "characters"),
             "too_short": ("at least", "min_length", "items"), "too_long": ("at most", "max_length", "items")}
 
 
-def field_errors(findings: Sequence[Mapping[str, Any]], body: object, body_field: Any) -> list[dict[str, str]]:  # noqa: ANN401 - FastAPI's
-    """Return one pointer and sentence for each finding, the same field once."""
-    root = getattr(getattr(body_field, "field_info", None), "annotation", None)
+def first_error(error: ValidationError, document: object, form: type[BaseModel]) -> dict[str, str]:
+    """Return the pointer and the sentence of the first field at fault of a document read as a form."""
+    findings = [{**finding, "loc": ("body", *finding["loc"])} for finding in error.errors(include_url=False)]
+    return field_errors(findings, document, form)[0]
+
+
+def field_errors(findings: Sequence[Mapping[str, Any]], body: object, root: object) -> list[dict[str, str]]:
+    """Return one pointer and sentence for each finding, the same field once; root is the form the body was read as."""
     seen: dict[str, str] = {}
     for finding in findings[:_MOST]:
         place, *path = finding["loc"]
