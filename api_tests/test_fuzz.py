@@ -1,5 +1,6 @@
 """The whole OpenAPI under fuzz: statuses, bodies, headers, methods, links as the document says; on both databases."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from api_tests.server import Server
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
+HOOKS = {"SCHEMATHESIS_HOOKS": "api_tests.fuzz_hooks", "PYTHONPATH": str(CONFIG.parents[1])}
 EVERY_PHASE = "examples,coverage,fuzzing,stateful"
 BRIEF = {"PLANNER_FLEET_SECONDS": "0.5", "PLANNER_SIZING_STEPS": "20000"}
 """A hard fleet takes all the time it is given and a sizing all the steps: here little, for the answers are alike."""
@@ -25,7 +27,7 @@ def fuzz(server, tmp_path, *options):
     found = subprocess.run(
         [Path(sys.executable).with_name("schemathesis"), "--config-file", CONFIG, "run", f"{server.url}/openapi.json",
          "--request-timeout", "120", "--no-color", *options],
-        capture_output=True, text=True, cwd=tmp_path, check=False)
+        capture_output=True, text=True, cwd=tmp_path, check=False, env={**os.environ, **HOOKS})
     assert found.returncode == 0, found.stdout[-20_000:] + found.stderr[-2_000:]
     return found.stdout
 

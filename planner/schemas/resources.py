@@ -13,6 +13,9 @@ from planner.schemas.kept import unknown_field
 Notes = Annotated[str, Field(max_length=10_000)]
 Aliases = Annotated[list[Name], Field(max_length=50)]
 Rates = Annotated[dict[str, Rate], Field(max_length=32)]
+PIPES = ("fp64", "fp64_tensor", "fp32", "fp32_no_fma", "special_function", "tf32", "bf16", "fp16", "fp8", "fp6", "int8",
+         "int4", "fp4")
+"""Names of peaks, as the reference page lists them; the hardware core refuses any other."""
 _CARD = ("params", "layers", "kv_heads", "head_dim", "vocab")
 
 
@@ -30,6 +33,9 @@ class ModelForm(Question):
     active_params: Annotated[float, Field(ge=1, le=1e15)] | None = Field(None, description="Per token, if fewer [1].")
     aliases: Aliases = Field(default=[])
     notes: Notes | None = None
+
+    model_config = Question.model_config | {"json_schema_extra": {
+        "anyOf": [{"required": ["config"]}, {"required": list(_CARD)}]}}
 
     @model_validator(mode="after")
     def _one_form(self) -> ModelForm:
@@ -53,8 +59,9 @@ class SkuForm(Question):
     architecture: Name | None = Field(None, description="Family that efficiency profiles inherit by, such as hopper.")
     memory_bytes: Rate
     bandwidth_bytes_per_s: Rate
-    peak_flop_per_s: Annotated[Rates, Field(min_length=1)] = Field(description="Dense peak by pipe: bf16, fp8 …",
-                                                                   examples=[{"bf16": 989.4e12, "fp8": 1978.9e12}])
+    peak_flop_per_s: Annotated[Rates, Field(min_length=1)] = Field(
+        description="Dense peak by pipe: bf16, fp8 …", examples=[{"bf16": 989.4e12, "fp8": 1978.9e12}],
+        json_schema_extra={"propertyNames": {"enum": list(PIPES)}})
     link_bytes_per_s: Rate | None = Field(None, description="To its peers, one direction.")
     host_bytes_per_s: Rate | None = None
     network_bytes_per_s: Rate | None = None

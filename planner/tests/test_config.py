@@ -30,7 +30,9 @@ def test_what_the_environment_says():
 @pytest.mark.parametrize(("name", "value", "error"), [
     ("PLANNER_PORT", "http", BadSetting), ("PLANNER_PORT", "70000", InvalidQuantity),
     ("PLANNER_EMBEDDED_WORKER", "maybe", BadSetting), ("PLANNER_LOG_LEVEL", "loud", BadSetting),
-    ("PLANNER_JOB_RESULT_DAYS", "0", InvalidQuantity), ("PLANNER_HOST", "0.0.0.0", UnsafeBind),  # noqa: S104 - refused
+    ("PLANNER_JOB_RESULT_DAYS", "0", InvalidQuantity), ("PLANNER_FLEET_SECONDS", "soon", BadSetting),
+    ("PLANNER_FLEET_SECONDS", "nan", InvalidQuantity),
+    ("PLANNER_SIZING_STEPS", "-1", InvalidQuantity), ("PLANNER_HOST", "0.0.0.0", UnsafeBind),  # noqa: S104 - refused
 ])
 def test_what_cannot_be_used_is_refused_by_name(name, value, error):
     with pytest.raises(error) as refusal:

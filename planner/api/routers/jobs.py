@@ -23,6 +23,9 @@ from planner.services.ports import Caller, Job, JobEvent
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
+EVENT: dict[str, Any] = {
+    "type": "object", "description": "One event of the stream: what happened, and JSON about it in data.",
+    "properties": {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}}}
 INLINE_LIMIT = 1_000_000
 """Longer JSON results are fetched apart [byte]."""
 LOOK_S = 0.3
@@ -71,7 +74,7 @@ def get_result(planner: Services, who: Who, id: JobId) -> Response:
 
 
 @router.get("/{id}/events", operation_id="follow_job", response_class=StreamingResponse,
-            responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(404, 503)})
+            responses={200: {"content": {"text/event-stream": {"schema": EVENT}}}, **problems(404, 503)})
 async def follow(planner: Services, who: Who, id: JobId,
                  last: Annotated[int, Header(alias="Last-Event-ID", ge=0, le=2**62)] = 0,
                  wait_s: Annotated[float, Query(ge=0, le=86_400)] = 3600.0) -> Response:

@@ -22,6 +22,7 @@ from planner.services.plan.load import mean_context, solve
 from planner.services.plan.sections import finite
 from planner.services.pointers import at
 from planner.services.ports import Caller, Document
+from planner.services.simulation.patience import Patience
 from planner.services.simulation.question import SimulationQuestion, simulation_question
 from planner.services.worker import Handler, Outcome, Report
 
@@ -31,6 +32,8 @@ MOST_WORK = 5e7
 """Steps of one simulation at most: minutes [1]."""
 
 
+OVERLOADED, SETTLING = 20, 200_000
+"""Requests that may arrive for each measured one, and beside that, before an overload is given up [1]."""
 MOST_RATE = 1e5
 """Requests a second of one simulation at most: beyond it the clock no longer tells arrivals apart [1/s]."""
 
@@ -57,10 +60,7 @@ class SimulationService:
             table=configuration.step_table(np.asarray(mean_context(plan.workload))), policy=configuration.policy,
             limits=configuration.limits(deployment, fit), replicas=question.replicas,
             router=question.router, queue=question.queue)
-        measure = Measure(
-            requests=question.requests, warmup=question.warmup, seed=question.seed,
-            ttft_target=plan.objective.ttft_s, tpot_target=plan.objective.tpot_s, percentile=question.percentile,
-            progress=lambda done: report(min(done / max(question.requests, 1), 1.0)))
+        measure = _measure(question, report)
         if (plan.workload.request_rate or 0.0) > MOST_RATE:
             raise InvalidQuantity(f"A simulation takes at most {MOST_RATE:,.0f} requests/s.",
                                   pointer="/plan/workload/request_rate")
@@ -78,6 +78,20 @@ class SimulationService:
         answer["verdict"] = _verdict(result, question, float(steady.max_request_rate))
         answer["warnings"] = notes
         return answer
+
+
+def _measure(question: SimulationQuestion, report: Callable[[float], None]) -> Measure:
+    """What is measured, and given up where it never ends; a trace ends by itself."""
+    asked = question.requests + (question.plan.workload.concurrency or 0.0)
+    patience = Patience(most=math.inf if question.mode == "trace" else OVERLOADED * asked + SETTLING)
+
+    def progress(done: float) -> None:
+        patience.dealt(done)
+        report(min(done / max(question.requests, 1), 1.0))
+
+    objective = question.plan.objective
+    return Measure(requests=question.requests, warmup=question.warmup, seed=question.seed, ttft_target=objective.ttft_s,
+                   tpot_target=objective.tpot_s, percentile=question.percentile, progress=progress)
 
 
 def _play(question: SimulationQuestion, system: System, measure: Measure) -> SimulationResult:

@@ -15,6 +15,7 @@ from planner.core.simulation.run import simulate_open
 from planner.core.simulation.system import Measure, System, work
 from planner.core.workload import Workload
 from planner.services.plan.load import mean_context
+from planner.services.simulation.patience import Patience, Starved
 from planner.services.sizing.candidates import Candidate
 
 SCREENED, VERIFIED = 3_000, 20_000
@@ -22,6 +23,8 @@ SCREENED, VERIFIED = 3_000, 20_000
 SEARCH_STEPS = 5
 MOST_WORK = 2e6
 """Steps of a believed run at most; beyond, a candidate stays a closed form [1]."""
+STARVED = 4
+"""Requests that may arrive for each measured one before a run near saturation is given up as overloaded [1]."""
 SHRINK = 0.96
 """Factor on a rate that the long run refutes [1]."""
 ATTEMPTS = 12
@@ -78,16 +81,22 @@ class Bench:
         """Whether a believed run ends within seconds."""
         return work(self._system, self._mean_prompt, VERIFIED) <= MOST_WORK
 
-    def run(self, rate: float, requests: int) -> SimulationResult:
-        """One replica at a rate; every rate meets the same requests."""
+    def run(self, rate: float, requests: int) -> SimulationResult | None:
+        """One replica at a rate; every rate meets the same requests. None when the measured ones starve."""
         self._allowance.spend(work(self._system, self._mean_prompt, requests))
-        return simulate_open(self._system, self._mix, rate, self._arrival_cv,
-                             Measure(requests=requests, percentile=self._objective.percentile))
+        patience = Patience(most=STARVED * requests)
+        try:
+            return simulate_open(self._system, self._mix, rate, self._arrival_cv, Measure(
+                requests=requests, percentile=self._objective.percentile, progress=patience.dealt))
+        except Starved:
+            return None
 
-    def passes(self, result: SimulationResult) -> bool:
+    def passes(self, result: SimulationResult | None) -> bool:
         """Whether a run kept the objective."""
         goal = self._objective
-        return (not result.unstable and not result.refused and (goal.ttft is None or result.ttft.asked <= goal.ttft)
+        if result is None or result.unstable or result.refused:
+            return False
+        return ((goal.ttft is None or result.ttft.asked <= goal.ttft)
                 and (goal.tpot is None or result.tpot.asked <= goal.tpot))
 
 

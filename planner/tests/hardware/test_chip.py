@@ -2,7 +2,8 @@ import pytest
 
 from planner.core.errors import InvalidQuantity, MissingFact
 from planner.core.hardware.chip import Chip, Link
-from planner.core.hardware.record import chip_from_record, record_problems
+from planner.core.hardware.record import _PIPES, chip_from_record, record_problems
+from planner.schemas.resources import PIPES
 
 FORM = {"id": "x-80gb", "name": "X", "vendor": "V", "memory_bytes": 8e10, "bandwidth_bytes_per_s": 3e12,
         "peak_flop_per_s": {"bf16": 9e14, "fp8": None}, "link_bytes_per_s": 4.5e11, "power_w": 700}
@@ -61,3 +62,7 @@ def test_the_link_that_spans_a_group():
     assert [chip.link(n).kind for n in (2, 4, 8, 16)] == ["nvlink-bridge", "pcie", "pcie", "network"]
     with pytest.raises(MissingFact, match="32 chips"):
         chip.link(32)
+
+
+def test_the_reference_page_lists_every_pipe():
+    assert set(PIPES) == set(_PIPES)

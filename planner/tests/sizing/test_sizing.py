@@ -18,7 +18,7 @@ from planner.services.sizing.candidates import candidates
 from planner.services.sizing.question import Constraints, SizingQuestion
 from planner.services.sizing.reading import sizing_question
 from planner.services.sizing.service import SizingService
-from planner.services.sizing.verify import VERIFIED, Allowance, Bench, verify
+from planner.services.sizing.verify import VERIFIED, Allowance, Bench, Spent, verify
 
 PLANNER = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nonexistent/none.sqlite3"}))
 LOAD = Workload(input_tokens=1000.0, output_tokens=200.0, request_rate=12.0, input_cv=0.5, output_cv=0.5)
@@ -208,3 +208,26 @@ def test_what_fits_in_no_domain_is_spread_over_stages():
     found = answer(model="llama-3.1-405b", skus=("h100-sxm-80gb",), objective=Objective(),
                    constraints=Constraints(formats=("bf16",)))["options"]
     assert {(o["deployment"]["tensor_parallel"], o["deployment"]["pipeline_parallel"]) for o in found} == {(8, 2)}
+
+
+def test_a_run_whose_requests_starve_fails_instead_of_lasting():
+    """One prompt in thousands is hundreds of times the mean: behind it, what is measured is never answered."""
+    workload = Workload(input_tokens=1000.0, output_tokens=300.0, request_rate=20.0, input_cv=9.0)
+    question = replace(QUESTION, workload=workload, skus=("h100-sxm-80gb",), constraints=Constraints(formats=("bf16",)))
+    candidate = max(candidates(PLANNER.plans, question, "h100-sxm-80gb", []), key=lambda c: -c.gpus)
+    bench = Bench(candidate, workload, Objective(), Allowance())
+    result = bench.run(50.0, 300)
+    assert result is None
+    assert not bench.passes(result)
+
+
+def test_an_allowance_is_counted_in_steps():
+    workload = Workload(input_tokens=500.0, output_tokens=50.0, request_rate=1.0)
+    question = replace(QUESTION, workload=workload, skus=("h100-sxm-80gb",), constraints=Constraints(formats=("bf16",)))
+    candidate = next(iter(candidates(PLANNER.plans, question, "h100-sxm-80gb", [])))
+    allowance = Allowance(2_000.0)
+    bench = Bench(candidate, workload, Objective(), allowance)
+    assert bench.passes(bench.run(0.5, 300))
+    assert 0.0 < allowance.steps < 2_000.0
+    with pytest.raises(Spent):
+        bench.run(0.5, 1_000)
