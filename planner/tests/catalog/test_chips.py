@@ -14,9 +14,18 @@ CHIPS = built_in_chips()
     ("h100-sxm-80gb", 79.19 * 2**30),  # cudaMemGetInfo, engine start-up logs
     ("h200-sxm-141gb", 143771 * 2**20), ("b200-sxm-180gb", 183359 * 2**20),  # nvidia-smi
     ("a40-48gb", 44.45 * 2**30), ("rtx-3090-24gb", 23.58 * 2**30),  # engine start-up logs
+    ("a100-sxm-80gb", 79.25 * 2**30), ("a100-sxm-40gb", 39.50 * 2**30), ("v100-sxm-32gb", 31.74 * 2**30),  # PyTorch
+    ("rtx-4090-24gb", 23.64 * 2**30), ("h100-nvl-94gb", 93.00 * 2**30),  # PyTorch
     ("mi300x-192gb", 206_141_652_992), ("trainium2-96gb", 96 * 2**30), ("gaudi-3-128gb", 128e9)])
 def test_memory_is_what_the_runtime_reports_where_known(sku, memory):
     assert CHIPS.chip(sku).memory_bytes == pytest.approx(memory, rel=1e-9)
+
+
+@pytest.mark.parametrize(("low", "high"), [(5.01, 24.83), (12.02, 31.83)])
+def test_an_a100_grants_a_quarter_of_what_it_reports_for_a_quarter_of_utilisation(low, high):
+    """KV pools [GiB] at utilisations of 0.25 and 0.5, vLLM 0.10.1.1: https://github.com/dennislee22/vLLM-benchmarking."""
+    granted = (high - low) / 0.25
+    assert CHIPS.chip("a100-sxm-80gb").memory_bytes / 2**30 == pytest.approx(granted, abs=0.04)
 
 
 @pytest.mark.parametrize(("sku", "peaks", "bandwidth", "link"), [
