@@ -62,7 +62,7 @@ def _demand(answer: Answer) -> Sheet:
              w["output_tokens"], w["mean_tokens_per_s"], w["mean_output_tokens_per_s"], w["spare_replicas"]]
             for w in asked]
     return Sheet(title="Demand, total over all replicas", rows=rows, narrow=(0, 2, 3, 4, 5, 6, 7, 8, 9), heads=(
-        "workload", "model", "peak first", "peak last", "unit", "in [token]", "out [token]", "mean token/s",
+        "workload", "model", "peak first", "peak last", "unit", "tokens in", "tokens out", "mean token/s",
         "mean out token/s", "spares"))
 
 
@@ -111,7 +111,7 @@ def _replicas(plan: Answer) -> Sheet:
                      r["replicas_by_period"][0], r["replicas_by_period"][-1], r["load_per_replica"], low, high,
                      r["ttft_s"], r["tpot_s"], r["limit"]])
     return Sheet(title="Replicas", rows=rows, narrow=(0, 1, 2, 3, 5, 6, 7, 11, 12), heads=(
-        "workload", "SKU", "layout", "weights", "GPUs each", "replicas first", "last", "load each", "5 %", "95 %",
+        "workload", "SKU", "layout", "weights", "GPUs each", "first", "last", "load each", "5 %", "95 %",
         "TTFT [s]", "TPOT [s]", "limit"))
 
 
@@ -162,8 +162,11 @@ def _crossovers(answer: Answer) -> Sheet:
 
 def _doubt(answer: Answer) -> Sheet:
     found = answer.get("uncertainty") or {}
-    keys = ("gpus_p50", "gpus_p90", "npv_p50_usd", "npv_p90_usd", "draws", "seed", "demand_cv")
-    return Sheet(title="Under doubt", heads=("", "value"), rows=[[key, found[key]] for key in keys if key in found])
+    names = {"gpus_p50": "GPUs, P50", "gpus_p90": "GPUs, P90", "npv_p50_usd": "present value, P50 [USD]",
+             "npv_p90_usd": "present value, P90 [USD]", "draws": "draws", "seed": "seed",
+             "demand_cv": "spread of demand over its mean"}
+    return Sheet(title="Under doubt", heads=("", "value"),
+                 rows=[[name, found[key]] for key, name in names.items() if key in found])
 
 
 def _compared(answer: Answer) -> Sheet:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planner.cli.procurement_rows import Cell, Sheet, plain, sheets
-from planner.cli.tables import DASH, table
+from planner.cli.tables import DASH, console, table
+from planner.cli.wrapping import column_widths, folded
 from planner.core.quantities.format import significant
 
 LEFT_OUT = {"Summary", "Assumptions and warnings", "Fleet by period", "Prices used"}
@@ -19,14 +20,14 @@ def shown(answer: dict[str, Any]) -> list[Any]:
     """Return an answer as printable parts."""
     from rich.text import Text
 
-    answer = plain(answer)
+    answer, width = plain(answer), console().width
     parts: list[Any] = []
     if answer.get("explanation"):
         good = answer.get("best") is not None or answer.get("plan") is not None
         parts.append(Text(str(answer["explanation"]), style="bold green" if good else "bold red"))
     if answer.get("range"):
         parts.append(_range_line(answer["range"]))
-    parts += [_table(sheet) for sheet in sheets(answer) if sheet.title not in LEFT_OUT]
+    parts += [_table(sheet, width) for sheet in sheets(answer) if sheet.title not in LEFT_OUT]
     parts += [Text(f"{fleet['fleet']}: {fleet['why']}.") for fleet in answer.get("fleets") or ()]
     parts += _whys(answer)
     parts += _fleet_lines(answer)
@@ -54,17 +55,28 @@ def _range_line(found: dict[str, Any]) -> Any:  # noqa: ANN401 - a rich Text
     return Text(text + ".", style="bold")
 
 
-def _table(sheet: Sheet) -> Any:  # noqa: ANN401 - a rich Table
+def _table(sheet: Sheet, width: int) -> Any:  # noqa: ANN401 - a rich Table
     columns = sheet.narrow or range(len(sheet.heads))
-    rows = table(sheet.title, *[sheet.heads[index] for index in columns])
+    heads = [sheet.heads[index] for index in columns]
+    cells = [[_cell(row[index]) for index in columns] for row in sheet.rows[:MOST_ROWS]]
+    widths = column_widths([heads, *cells], width)
+    rows = table(sheet.title, *[_lines(head, size) for head, size in zip(heads, widths, strict=True)])
     for place, index in enumerate(columns):
+        rows.columns[place].min_width = widths[place]
         if place and any(isinstance(row[index], str) for row in sheet.rows):
             rows.columns[place].justify = "left"
-    for row in sheet.rows[:MOST_ROWS]:
-        rows.add_row(*[_cell(row[index]) for index in columns])
+    for row in cells:
+        rows.add_row(*[_lines(cell, size) for cell, size in zip(row, widths, strict=True)])
     if len(sheet.rows) > MOST_ROWS:
         rows.caption = f"{len(sheet.rows) - MOST_ROWS} more: --csv, --xlsx or --json"
     return rows
+
+
+def _lines(text: str, width: int) -> str:
+    """A text over lines, its square brackets kept from being read as styles."""
+    from rich.markup import escape
+
+    return escape("\n".join(folded(text, width)))
 
 
 def _cell(cell: Cell) -> str:
@@ -83,6 +95,11 @@ def _fleet_lines(answer: dict[str, Any]) -> list[Any]:
     lines = []
     for line in (answer.get("plan") or {}).get("fleet") or ():
         units = line["units_by_period"]
-        lines.append(Text(f"{line['offer']} ({line['kind']}, {line['gpus_per_unit']} GPUs each): {units[0]} units in "
-                          f"the first period, {units[-1]} in the last, at most {max(units)}."))
+        lines.append(Text(f"{line['offer']} ({line['kind']}, {_counted(line['gpus_per_unit'], 'GPU')} each): "
+                          f"{_counted(units[0], 'unit')} in the first period, {units[-1]} in the last, at most "
+                          f"{max(units)}."))
     return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -9,6 +9,9 @@ from planner.core.fleet.offers import Commitment, Offer
 from planner.core.fleet.scenario import Scenario
 from planner.core.quantities.arrays import Array
 
+DEAR = 10.0
+"""[1] What must be bought for one slice costs as many times the dearest rent: a last resort."""
+
 
 def cover_prices(scenario: Scenario) -> Array:
     """Price of a unit of each pool in each slice such that no offer is cheaper than the prices it covers.
@@ -42,6 +45,30 @@ def cover_prices(scenario: Scenario) -> Array:
         dear = 1e3 * max(since[finite].max(), 1.0)
         prices[:, p] = np.where(finite[:-1], np.where(finite, since, 0.0)[:-1] - np.where(finite, since, 0.0)[1:], dear)
     return np.asarray(prices[moments.period] * moments.share[:, None])
+
+
+def top_up_prices(scenario: Scenario) -> Array:
+    """Price of one more unit of each pool in one slice alone: its cheapest rent, or dear where nothing is rented.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its offers and calendar.
+
+    Returns
+    -------
+    ndarray
+        (slice, pool) [USD].
+    """
+    prices = np.full((scenario.moments.period.size, len(scenario.pools)), np.inf)
+    for p, pool in enumerate(scenario.pools):
+        for offer in pool.offers:
+            if not isinstance(offer, Commitment):
+                late = scenario.moments.period < offer.first_period
+                prices[:, p] = np.minimum(prices[:, p], np.where(late, np.inf, rental_worth(offer, scenario)))
+    dearest = float(prices[np.isfinite(prices)].max(initial=0.0))
+    rest = np.maximum(cover_prices(scenario), 1.0) + DEAR * dearest
+    return np.where(np.isfinite(prices), prices, rest)
 
 
 def _by_period(offer: Offer, scenario: Scenario) -> tuple[Array, int]:

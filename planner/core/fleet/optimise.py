@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet.cost import ledger
-from planner.core.fleet.decomposition import decompose
+from planner.core.fleet.decomposition import cheaper, decompose
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.program import Program, program
 from planner.core.fleet.readout import plan_of
@@ -83,7 +83,7 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
         found = _whole(asked, found, gap=gap, time_limit_s=left)
     if found.status == LIMIT:
         plain = next((way.plan for way in ways(scenario) if way.works), None)
-        found = _solution(_cheaper(found.plan, plain), found.lower_bound, gap)
+        found = _solution(cheaper(found.plan, plain), found.lower_bound, gap)
     return found
 
 
@@ -102,14 +102,7 @@ def _whole(asked: Program, before: Solution, *, gap: float, time_limit_s: float)
         return Solution(status=INFEASIBLE, plan=None, npv=None, lower_bound=None, gap=None, conflict=conflict(asked))
     bounds = [b for b in (answer.mip_dual_bound, before.lower_bound) if b is not None]
     plan = None if answer.x is None else plan_of(asked, answer.x)
-    return _solution(_cheaper(plan, before.plan), max(bounds, default=None), gap)
-
-
-def _cheaper(first: Plan | None, second: Plan | None) -> Plan | None:
-    """The cheaper of two plans that work, either of which may be missing."""
-    if first is None or second is None:
-        return second if first is None else first
-    return first if ledger(first).npv <= ledger(second).npv else second
+    return _solution(cheaper(plan, before.plan), max(bounds, default=None), gap)
 
 
 def _solution(plan: Plan | None, bound: float | None, gap: float) -> Solution:

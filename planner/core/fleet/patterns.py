@@ -17,6 +17,9 @@ from planner.core.fleet.scenario import Limits, Pool, Scenario
 from planner.core.fleet.solver import solve
 from planner.core.quantities.arrays import Array
 
+RELAXED_TIME_S = 1.0
+"""[s] for a slice's relaxation, which takes milliseconds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
@@ -45,7 +48,7 @@ class SliceProgram:
     """Indices of the scenario's APIs that serve a workload with load in this slice."""
 
     def cheapest(self, unit_prices: Array, share_prices: Array, *, gap: float, time_limit_s: float,
-                 at_most: Array | None = None) -> tuple[Pattern | None, float]:
+                 at_most: Array | None = None, at_least: Array | None = None) -> tuple[Pattern | None, float]:
         """The cheapest pattern at these prices, and a bound no pattern is below.
 
         Parameters
@@ -60,28 +63,55 @@ class SliceProgram:
             [s]; an unfinished slice still gives a pattern and a valid bound.
         at_most : ndarray, optional
             (pool,) units not to exceed [1].
+        at_least : ndarray, optional
+            (pool,) units that are there anyway [1].
 
         Returns
         -------
         tuple
             The pattern (None when none was found) and the bound [USD].
         """
+        place, asked, cost = self.asked.columns, self.asked, self._cost(unit_prices, share_prices)
+        if at_most is not None:
+            upper = asked.upper.copy()
+            upper[place.rental(0, 0):place.rental(0, 0) + at_most.size] = at_most
+            asked = replace(asked, upper=upper)
+        least = np.zeros(place.count)
+        if at_least is not None:
+            least[place.rental(0, 0):place.rental(0, 0) + at_least.size] = at_least
+        answer = solve(asked, cost, gap=gap, time_limit_s=time_limit_s, least=least)
+        bound = -np.inf if answer.mip_dual_bound is None else float(answer.mip_dual_bound)
+        if answer.x is None:
+            return None, bound
+        return self._pattern(np.asarray(answer.x), unit_prices.size, share_prices.size), bound
+
+    def relaxed(self, unit_prices: Array, share_prices: Array) -> float:
+        """Cost of the slice at these prices were units divisible.
+
+        Parameters
+        ----------
+        unit_prices : ndarray
+            (pool,) [USD] per unit.
+        share_prices : ndarray
+            (api,) [USD] for all requests of the slice.
+
+        Returns
+        -------
+        float
+            [USD]; infinite where nothing carries the load.
+        """
+        answer = solve(self.asked, self._cost(unit_prices, share_prices), gap=0.0, time_limit_s=RELAXED_TIME_S,
+                       relaxed=True)
+        return np.inf if answer.x is None else float(answer.fun)
+
+    def _cost(self, unit_prices: Array, share_prices: Array) -> Array:
         place = self.asked.columns
         cost = np.zeros(place.count)
         for i, _ in enumerate(place.rentals):
             cost[place.rental(i, 0)] = unit_prices[i]
         for i, api in enumerate(self.apis):
             cost[place.api(i, 0)] = share_prices[api]
-        asked = self.asked
-        if at_most is not None:
-            upper = asked.upper.copy()
-            upper[place.rental(0, 0):place.rental(0, 0) + at_most.size] = at_most
-            asked = replace(asked, upper=upper)
-        answer = solve(asked, cost, gap=gap, time_limit_s=time_limit_s)
-        bound = -np.inf if answer.mip_dual_bound is None else float(answer.mip_dual_bound)
-        if answer.x is None:
-            return None, bound
-        return self._pattern(np.asarray(answer.x), unit_prices.size, share_prices.size), bound
+        return cost
 
     def _pattern(self, x: Array, pools: int, apis: int) -> Pattern:
         place = self.asked.columns

@@ -103,9 +103,9 @@ def program(scenario: Scenario) -> Program:
         Costs, bounds and named rows.
     """
     asked = frame(scenario, columns(scenario))
-    _demand_rows(scenario, asked.columns, asked.rows)
+    demand_rows(scenario, asked.columns, asked.rows)
     _spare_rows(scenario, asked.columns, asked.rows)
-    _pool_rows(scenario, asked.columns, asked.rows)
+    pool_rows(scenario, asked.columns, asked.rows)
     return asked
 
 
@@ -144,7 +144,18 @@ def frame(scenario: Scenario, place: Columns) -> Program:
     return Program(scenario=scenario, columns=place, cost=cost, upper=upper, integer=integer, rows=rows)
 
 
-def _demand_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
+def demand_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
+    """Add that capacity meets demand, and that firm units carry their part of it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The question.
+    place : Columns
+        Positions of the variables.
+    rows : Rows
+        What to add to: per workload and slice with load, in that order.
+    """
     for w, workload in enumerate(scenario.workloads):
         mine = [(i, p) for i, p in enumerate(place.pairs) if p.workload == w]
         firm = [(i, p) for i, p in mine if scenario.pools[p.pool].firm]
@@ -216,7 +227,18 @@ def there(place: Columns, offer: Offer, moment: int, period: int) -> list[tuple[
     return [(place.start(i, start), 1.0) for start in range(first, period + 1)]
 
 
-def _pool_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
+def pool_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
+    """Add that replicas find their GPUs in units that are there.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The question.
+    place : Columns
+        Positions of the variables.
+    rows : Rows
+        What to add to.
+    """
     for index, pool in enumerate(scenario.pools):
         users = [(i, p) for i, p in enumerate(place.pairs) if p.pool == index]
         if not users:

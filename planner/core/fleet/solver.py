@@ -14,10 +14,14 @@ from planner.core.quantities.arrays import Array
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
 
-IMPOSSIBLE = 2
-"""scipy.optimize.milp's status of a proven infeasible programme."""
+SOLVED, IMPOSSIBLE = 0, 2
+"""scipy.optimize.milp's status of a programme solved to its gap, and of one proven infeasible."""
 CONFLICT_TIME_S = 1.0
 """[s] per feasibility test of the conflict filter; a test that runs out counts as feasible, so the set stays sound."""
+SHORTEST_S = 0.01
+"""[s] HiGHS takes a limit below zero for none at all."""
+DUALS_TIME_S = 3.0
+"""[s] for the prices of a relaxation: it takes milliseconds where it takes anything to be of use."""
 
 
 def warm_up() -> None:
@@ -40,7 +44,7 @@ def _constraint(asked: Program, names: Iterable[str] | None) -> LinearConstraint
 
 
 def solve(asked: Program, cost: Array, *, gap: float, time_limit_s: float, names: Iterable[str] | None = None,
-          relaxed: bool = False) -> Any:  # noqa: ANN401 - scipy's OptimizeResult carries no types
+          relaxed: bool = False, least: Array | None = None) -> Any:  # noqa: ANN401 - scipy's OptimizeResult carries no types
     """What HiGHS answers to a programme.
 
     Parameters
@@ -57,6 +61,8 @@ def solve(asked: Program, cost: Array, *, gap: float, time_limit_s: float, names
         Rows to keep besides the structural ones; all when omitted.
     relaxed : bool
         Ask for the relaxation: another, easier question.
+    least : ndarray, optional
+        (column,) smallest values; zero when omitted.
 
     Returns
     -------
@@ -67,8 +73,9 @@ def solve(asked: Program, cost: Array, *, gap: float, time_limit_s: float, names
 
     integer = np.zeros_like(asked.integer) if relaxed else asked.integer
     upper = asked.upper if names is None else np.where(asked.integer == 1, np.inf, asked.upper)
-    return milp(cost, integrality=integer, bounds=Bounds(np.zeros(upper.size), upper),
-                constraints=_constraint(asked, names), options={"mip_rel_gap": gap, "time_limit": time_limit_s})
+    return milp(cost, integrality=integer, bounds=Bounds(np.zeros(upper.size) if least is None else least, upper),
+                constraints=_constraint(asked, names),
+                options={"mip_rel_gap": gap, "time_limit": max(time_limit_s, SHORTEST_S)})
 
 
 def duals(asked: Program) -> tuple[float, Array]:
@@ -77,12 +84,12 @@ def duals(asked: Program) -> tuple[float, Array]:
     Parameters
     ----------
     asked : Program
-        The programme; its rows have a finite upper limit or are equations.
+        The programme; a row with two different limits is priced by its upper one.
 
     Returns
     -------
     tuple
-        Value [USD] and (row,) marginal value of each row's limit [USD].
+        Value [USD] and (row,) change of the value per unit of each row's limit [USD].
 
     Raises
     ------
@@ -90,19 +97,24 @@ def duals(asked: Program) -> tuple[float, Array]:
         The relaxation has no solution.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 - scipy costs a second to import
-    from scipy.sparse import csr_array  # noqa: PLC0415 - scipy costs a second to import
+    from scipy.sparse import csr_array, diags_array  # noqa: PLC0415 - scipy costs a second to import
 
     rows = asked.rows
     matrix = csr_array((rows.value, (rows.row, rows.column)), shape=(len(rows.name), asked.columns.count))
     lower, upper = np.array(rows.lower), np.array(rows.upper)
     equal = lower == upper
+    least = ~np.isfinite(upper)
+    sign = np.where(least, -1.0, 1.0)
+    limit = np.where(least, -lower, upper)
     solver: Any = linprog
-    answer = solver(asked.cost, A_ub=matrix[~equal], b_ub=upper[~equal], A_eq=matrix[equal], b_eq=upper[equal],
-                    bounds=np.column_stack([np.zeros(asked.upper.size), asked.upper]), method="highs")
+    answer = solver(asked.cost, A_ub=(diags_array(sign) @ matrix).tocsr()[~equal], b_ub=limit[~equal],
+                    A_eq=matrix[equal], b_eq=upper[equal],
+                    bounds=np.column_stack([np.zeros(asked.upper.size), asked.upper]), method="highs",
+                    options={"time_limit": DUALS_TIME_S})
     if answer.status != 0:
         raise InvalidQuantity(f"The relaxed fleet has no solution: {answer.message}")
     marginals = np.zeros(len(rows.name))
-    marginals[~equal], marginals[equal] = answer.ineqlin.marginals, answer.eqlin.marginals
+    marginals[~equal], marginals[equal] = sign[~equal] * answer.ineqlin.marginals, answer.eqlin.marginals
     return float(answer.fun), marginals
 
 

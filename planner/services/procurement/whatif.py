@@ -134,8 +134,8 @@ def _why(way: Way, best: Way, parts: Answer | None) -> str:
     text = f"costs {dearer:,.0f} USD more than {best.id} in present value"
     if parts is None:
         return text
-    largest = sorted(((k, v) for k, v in parts.items() if v), key=lambda kv: -kv[1])[:2]
-    named = ", ".join(f"{name} {usd:+,.0f}" for name, usd in largest if usd > 0)
+    named = ", ".join(f"{name} {usd:+,.0f}" for name, usd in sorted(parts.items(), key=lambda kv: -kv[1])
+                      if round(usd))
     return text + (f": {named} USD" if named else "")
 
 

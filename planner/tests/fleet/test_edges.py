@@ -6,21 +6,19 @@ import numpy as np
 import pytest
 
 from planner.core.errors import InvalidQuantity
-from planner.core.fleet import changes, decomposition, terms
+from planner.core.fleet import changes, terms
 from planner.core.fleet import optimise as module
 from planner.core.fleet.attribution import drivers
 from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.checks import shortfalls
-from planner.core.fleet.clock import Clock
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.cover import cover_prices
-from planner.core.fleet.decomposition import decompose
+from planner.core.fleet.decomposition import cheaper, decompose
 from planner.core.fleet.demand import Demand, scaled_to_mean
 from planner.core.fleet.economics import margins
 from planner.core.fleet.fixed import judge
 from planner.core.fleet.hosted import ApiOffer
 from planner.core.fleet.optimise import INFEASIBLE, OPTIMAL, optimise
-from planner.core.fleet.patterns import slice_programs
 from planner.core.fleet.payback import break_even_month
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.power import Site
@@ -267,19 +265,5 @@ def test_the_cheaper_plan_wins():
     scenario = build.scenario()
     rent = Plan(scenario=scenario, running={"h100 on demand": np.array([2, 2, 2, 2])})
     more = Plan(scenario=scenario, running={"h100 on demand": np.array([3, 2, 2, 2])})
-    assert module._cheaper(rent, more) is module._cheaper(more, rent) is rent
-    assert module._cheaper(None, more) is module._cheaper(more, None) is more
-
-
-def test_refining_stops_when_time_or_the_solver_does(monkeypatch):
-    scenario = build.scenario()
-    asked = program(scenario)
-    base = frame(scenario, replace(asked.columns, pairs=(), marked=()))
-    master = decomposition.Master(scenario=scenario, base=base, slices=slice_programs(scenario))
-    assert decomposition._refine(master, Clock(0.0), 1e-3) == 0.0
-
-    def given_up(_):
-        raise InvalidQuantity("no")
-
-    monkeypatch.setattr(decomposition, "duals", given_up)
-    assert decomposition._refine(master, Clock(10.0), 1e-3) == 0.0
+    assert cheaper(rent, more) is cheaper(more, rent) is rent
+    assert cheaper(None, more) is cheaper(more, None) is more

@@ -1,0 +1,92 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.core.fleet.checks import shortfalls
+from planner.core.fleet.columns import columns
+from planner.core.fleet.cost import ledger
+from planner.core.fleet.cover import cover_prices, top_up_prices
+from planner.core.fleet.decomposition import decompose
+from planner.core.fleet.divisible import divisible, focused
+from planner.core.fleet.hosted import ApiOffer
+from planner.core.fleet.program import program
+from planner.core.fleet.solver import duals, solve
+from planner.tests.fleet import build
+from planner.tests.reference.fleet_brute_force import cheapest
+
+
+def least(asked, *, relaxed):
+    answer = solve(asked, asked.cost, gap=0.0, time_limit_s=20.0, relaxed=relaxed)
+    return math.inf if answer.x is None else float(answer.fun if relaxed else answer.mip_dual_bound)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_every_bound_is_below_what_trying_everything_finds(block):
+    held = found = 0
+    for seed in range(block * 30, block * 30 + 30):
+        scenario = build.random_scenario(seed)
+        best = cheapest(scenario, most=3)
+        if math.isinf(best):
+            continue
+        relaxed = divisible(scenario, columns(scenario))
+        assert least(relaxed, relaxed=True) <= least(relaxed, relaxed=False) * (1 + 1e-6), seed
+        assert least(relaxed, relaxed=False) <= best * (1 + 1e-6), seed
+        plan, bound = decompose(program(scenario), gap=1e-6, time_limit_s=1.0)
+        assert 0 < bound <= best * (1 + 1e-6), seed
+        held += 1
+        if plan is not None:
+            found += 1
+            assert shortfalls(plan) == (), seed
+            assert ledger(plan).npv >= best * (1 - 1e-6), seed
+    assert held >= 10
+    assert found >= held / 2
+
+
+def test_layouts_that_carry_less_per_gpu_leave_the_relaxation_as_it_is():
+    scenario = build.scenario(candidates=(build.candidate("two", gpus=2, capacity=1.5), build.candidate()))
+    more = replace(scenario, candidates=(*scenario.candidates, build.candidate("one", gpus=1, capacity=0.7)))
+    first, second = (divisible(s, columns(s)) for s in (scenario, more))
+    assert second.columns.count == first.columns.count
+    assert least(second, relaxed=False) == pytest.approx(least(first, relaxed=False))
+
+
+def test_spares_raise_the_relaxation_unless_an_api_may_do_without():
+    plain, spare = build.scenario(), build.scenario(workloads=(build.workload(spare=1),))
+    api = ApiOffer(id="api", workload="chat", usd_per_input_token=1.0, usd_per_output_token=1.0)
+    values = [least(divisible(s, columns(s)), relaxed=True) for s in (plain, spare, replace(spare, apis=(api,)))]
+    # Demand of 10 and one replica of 3 in store.
+    assert values[1] == pytest.approx(1.3 * values[0])
+    assert values[2] == pytest.approx(values[0])
+
+
+def test_a_focused_programme_has_what_is_used_and_room_to_round():
+    scenario = build.scenario(offers=(build.rental(), build.rental("dear", sku="h200", usd_per_gpu_hour=9.0)),
+                              candidates=(build.candidate(), build.candidate("h200 tp4", sku="h200")))
+    relaxed = divisible(scenario, columns(scenario))
+    used = np.asarray(solve(relaxed, relaxed.cost, gap=0.0, time_limit_s=5.0, relaxed=True).x)
+    few = focused(relaxed, columns(scenario), used, 1.0)
+    dear = few.columns.rental(1, 0)
+    assert (few.upper[dear:dear + few.columns.slices] == 0).all()
+    assert np.isinf(few.upper[few.columns.rental(0, 0)])
+    assert [low for name, low in zip(few.rows.name, few.rows.lower, strict=True) if name == "demand of chat"] == \
+        pytest.approx([1.3] * 4)
+
+
+def test_row_prices_have_the_sign_of_what_a_limit_costs():
+    scenario = build.scenario(offers=(build.rental(),))
+    relaxed = divisible(scenario, columns(scenario))
+    value, marginals = duals(relaxed)
+    demand = np.array([name == "demand of chat" for name in relaxed.rows.name])
+    assert (marginals[demand] >= 0).all()
+    assert value > 0
+
+
+def test_one_more_unit_costs_its_rent_or_is_a_last_resort():
+    scenario = build.scenario(offers=(build.rental(first_period=1), build.rental("dear", usd_per_gpu_hour=9.0),
+                                      build.purchase(sku="h200")))
+    prices = top_up_prices(scenario)
+    assert prices[0, 0] > 4 * prices[1, 0] > 0
+    assert (prices[:, 1] > 5 * prices[:, 0].max()).all()
+    assert (prices[:, 1] > cover_prices(scenario)[:, 1]).all()
