@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from statistics import median
 from textwrap import fill
 from typing import Any
 
@@ -18,7 +19,8 @@ def page(report: dict[str, Any]) -> str:
     return "\n\n".join([
         _head(report), _short(report), _noise(report["noise_floor"]), _closed(closed),
         _side_by_side(closed["comparison"]), _left_out(closed["leave_one_group_out"]),
-        _published(comparable, everything), _learning(closed), _dropped(report["files"]),
+        _published(comparable, everything), _learning(closed), _kernels(report["kernels"]),
+        _dropped(report["files"]),
         "## What is not modelled", _items(report["not_modelled"]), "## Sources and licences",
         _items([f"**{f['file'].capitalize()}.** {f['source']}. Licence: {f['licence']}." for f in report["files"]]),
         _again()]) + "\n"
@@ -171,6 +173,23 @@ def _learnt(entries: list[dict[str, Any]]) -> list[list[str]]:
             for one in entries if one["n"]]
 
 
+def _kernels(entries: list[dict[str, Any]]) -> str:
+    first = _say(
+        "Curves of kernels are fitted to tables of latencies and scored on shapes left out of the fit: weight shapes,",
+        "head counts, models, message sizes. A table is one operator on one accelerator under one engine, its formats",
+        "together; the form of each curve, and why some tables resist it, is in docs/adr/0030.")
+    rows = []
+    for operator in sorted({entry["operator"] for entry in entries}):
+        tables = sorted((e for e in entries if e["operator"] == operator), key=lambda e: e["leave_shapes_out_mape"])
+        errors = [e["leave_shapes_out_mape"] for e in tables]
+        worst = ", ".join(f"{e['sku']} {e['engine']} {100 * e['leave_shapes_out_mape']:.0f} %"
+                          for e in reversed(tables[-3:]))
+        rows.append([operator.replace("_", " "), str(len(tables)), f"{sum(e['rows'] for e in tables):,}",
+                     percent(sum(errors) / len(errors)), percent(median(errors)), worst])
+    return "\n\n".join(["## Kernels", first, _table(
+        ["Operator", "Tables", "Rows", "Mean", "Median table", "Worst tables"], rows)])
+
+
 def _dropped(files: list[dict[str, Any]]) -> str:
     parts = ["## What was left out, and why",
              _say("Gates look at measured values and labels only, never at a prediction.",
@@ -188,7 +207,8 @@ def _dropped(files: list[dict[str, Any]]) -> str:
 def _again() -> str:
     return """## Again
 
-    .venv/bin/python benchmarks/accuracy_report.py --closed CLOSED.csv --published RUNS.csv --other OTHER.csv
+    .venv/bin/python benchmarks/accuracy_report.py --closed CLOSED.csv --published RUNS.csv --other OTHER.csv \
+        --kernels KERNELS.csv…
 
 Your own rows, in either header: `planner validate rows.csv --out scored.csv`, or
 

@@ -93,4 +93,6 @@ class AccuracyAnswer(Answer):
     version: str
     files: list[dict[str, Any]]
     noise_floor: dict[str, Any]
+    kernels: list[dict[str, Any]] = Field(description="Leave-shapes-out error of kernel curves, one entry an operator, "
+                                                      "SKU and engine.")
     not_modelled: list[str]
