@@ -70,8 +70,11 @@ def test_what_a_report_holds(report):
 
 def test_a_page_and_charts_that_change_only_with_their_numbers(report, pages, tmp_path):
     text, plots = pages
-    page = text.page(report)
+    kernels = [{"operator": "gemm", "sku": "h100", "engine": "vllm", "rows": 9, "leave_shapes_out_mape": 0.08},
+               {"operator": "gemm", "sku": "h200", "engine": "vllm", "rows": 9, "leave_shapes_out_mape": 0.1}]
+    page = text.page({**report, "kernels": kernels})
     assert page.startswith("# Accuracy")
+    assert "| gemm | 2 | 18 | 9.0 % | 9.0 % | h200 vllm 10 %, h100 vllm 8 % |" in page
     assert all(part in page for part in ("another tool", "## What is not modelled", "Licence: b", "mixture, gqa"))
     plots.draw(report, tmp_path / "first")
     plots.draw(report, tmp_path / "second")
