@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.config import Settings
+from planner.core.errors import PlannerError
 from planner.services.catalog import CatalogService
 from planner.services.kinds import Library
 from planner.services.ports import Kind, Queue
@@ -258,6 +260,15 @@ class Planner:
             from planner.storage import migrate  # noqa: PLC0415 - as above
 
             migrate.upgrade(self.store.engine)
+
+    def warm(self) -> None:
+        """Answer a plan, so that no caller waits for the imports, the index of names and the first profile."""
+        from planner.services.plan.question import PlanQuestion  # noqa: PLC0415 - numpy takes 0.1 s to import
+
+        libraries = self.catalog.libraries
+        model, sku = (next(iter(libraries[kind].ids())) for kind in ("model", "sku"))
+        with suppress(PlannerError):
+            self.plans.answer(PlanQuestion(model=model, sku=sku))
 
     def close(self) -> None:
         """Give the database's connections back."""

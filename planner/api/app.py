@@ -81,9 +81,10 @@ def create_app(planner: Planner) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Bring the database to its schema before the first request."""
+    """Bring the database to its schema and the plans to their pace before the first request."""
     planner: Planner = app.state.planner
     planner.upgrade()
+    planner.warm()
     yield
     planner.close()
 

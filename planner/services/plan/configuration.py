@@ -54,6 +54,10 @@ class Memo:
         self._entries = entries
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether a value is kept."""
+        return key in self._kept
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The kept value, or a new one."""
         if key in self._kept:
@@ -100,16 +104,26 @@ class Configuration:
     paged: PagedPool | None
     """None without any cache."""
     weights_bytes: float
-    steps: StepTable
-    """At the reference context."""
-    plain: PlainStepTable
     policy: SchedulerPolicy
     crossings: Crossings
     """Where the batch changes what limits a step, at datasheet ceilings."""
-    parameters: float
-    """All parameters of the language model [1]."""
     memo: Memo = field(default_factory=lambda: Memo(64), compare=False)
-    """Reservations and block cuts already worked out."""
+    """What only some questions need, worked out when first asked for: step tables, reservations, block cuts."""
+
+    @property
+    def steps(self) -> StepTable:
+        """The step table at the reference context."""
+        return self.memo.get("steps", lambda: step_table(self.bound, np.asarray(REFERENCE_CONTEXT)))
+
+    @property
+    def plain(self) -> PlainStepTable:
+        """The same in plain numbers."""
+        return self.memo.get("plain", lambda: self.steps.plain())  # noqa: PLW0108 - steps is made only when needed
+
+    @property
+    def parameters(self) -> float:
+        """All parameters of the language model [1]."""
+        return self.memo.get("parameters", lambda: _parameters(self.resolved.model))
 
     def step_table(self, context: Array) -> StepTable:
         """The step table with attention floors at these contexts, for a grid."""
@@ -235,15 +249,16 @@ def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Depl
         table = lower(model, layout=layout, scheme=scheme, cache=cache)
     ideal = bind(table, chip)
     bound = ideal if resolved.profile is None else bind(table, chip, resolved.profile)
-    steps = step_table(bound, np.asarray(REFERENCE_CONTEXT))
     return Configuration(
         key=key, resolved=resolved, engine=deployment.engine, layout=layout, weights=table.block_format,
         kv_cache=cache.name, scheme=scheme, table=table, ideal=ideal, bound=bound,
         footprint=cache_footprint(model, layout, cache), paged=_paged(model, layout, cache, deployment.engine),
         weights_bytes=weight_bytes_on_rank(table, model, scheme),
-        steps=steps, plain=steps.plain(), crossings=crossings(ideal),
-        policy=_policy(deployment.engine, resolved.profile),
-        parameters=model.params if isinstance(model, ModelCard) else float(count_parameters(model).total))
+        crossings=crossings(ideal), policy=_policy(deployment.engine, resolved.profile))
+
+
+def _parameters(model: Model | ModelCard) -> float:
+    return model.params if isinstance(model, ModelCard) else float(count_parameters(model).total)
 
 
 def _paged(model: Model | ModelCard, layout: Layout, cache: CacheFormat, engine: str) -> PagedPool | None:

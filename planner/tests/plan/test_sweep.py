@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,24 @@ def test_plan_bound_and_service_cut_the_pool_alike(model, engine) -> None:
     assert ideal["fit"]["max_concurrency"] <= ideal["decode"]["batch"]
     if engine != "vllm":
         assert ideal["fit"]["max_concurrency"] == ideal["decode"]["batch"]
+
+
+def test_a_warmed_planner_has_compiled_what_it_answered_and_refuses_nothing_aloud() -> None:
+    fresh = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nonexistent/none.sqlite3"}))
+    fresh.warm()
+    model, sku = (next(iter(fresh.catalog.libraries[kind].ids())) for kind in ("model", "sku"))
+    kept = fresh.plans.configure(question_of({"model": model, "sku": sku}))[0]
+    assert fresh.plans.configure(question_of({"model": model, "sku": sku}))[0] is kept
+
+
+def test_variants_that_are_only_timed_build_no_step_table() -> None:
+    fresh = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nonexistent/none.sqlite3"}))
+    question = question_of({"model": "llama-3.1-8b", "sku": "h100"})
+    answer = fresh.plans.answer(question)
+    resolved, deployment, _ = fresh.plans.resolve(question)
+    wide = fresh.plans.compiler.configuration(resolved, replace(deployment, tensor_parallel=2))
+    assert "steps" not in wide.memo
+    own = fresh.plans.compiler.configuration(resolved, replace(
+        deployment, tensor_parallel=answer["deployment"]["tensor_parallel"]))
+    assert "steps" in own.memo
+    assert wide.steps is wide.steps
