@@ -158,6 +158,11 @@ def test_a_context_over_the_trained_length_warns(client, load, name):
     ({"deployment": {"tensor_parallel": 4, "expert_parallel": 4}}, "expert_parallel = 4 changes nothing"),
     ({"deployment": {"tensor_parallel": 1}, "workload": {"context_tokens": 1_000_000}},
      "that one sequence may reach in this KV pool"),
+    ({"workload": {"batch": 1e6}}, "batch = 1,000,000 exceeds the 256 sequences that max_num_seqs admits"),
+    ({"workload": {"batch": 1e6}}, "sequences that the KV pool holds"),
+    ({"deployment": {"max_num_batched_tokens": 10}}, "less than max_num_seqs = 256: vLLM refuses to start"),
+    ({"deployment": {"tensor_parallel": 16}}, "tensor_parallel = 16 reaches beyond the 8 GPUs"),
+    ({"deployment": {"engine_version": "banana"}}, "engine_version 'banana' tells no era of vllm"),
 ])
 def test_settings_that_an_engine_would_refuse_or_ignore_warn(client, change, line):
     model = {"model": "llama-3.1-8b", "sku": "h100"}

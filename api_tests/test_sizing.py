@@ -104,3 +104,14 @@ def test_the_command_line_sizes_draws_and_plays(capsys, tmp_path):
     trace.write_text("time,input,output\n1,10,5\n0,20,5\n", encoding="utf-8")
     assert main([*play, "--trace", str(trace)]) == 2
     assert main(["size", "llama-3.1-8b", "h100", "--rate", "-1"]) == 2
+
+
+def test_a_sku_named_twice_is_sized_once(client):
+    question = {"model": "llama-3.1-8b", "demand": {"request_rate": 2, "input_tokens": 500, "output_tokens": 100}}
+    once = client.post("/v1/size", json=question | {"skus": ["h100"]}).json()
+    twice = client.post("/v1/size", json=question | {"skus": ["h100", "H100-SXM-80GB"]}).json()
+    assert (twice["options"], twice["rejected"]) == (once["options"], once["rejected"])
+    drawn = {"model": "llama-3.1-8b", "workload": {"input_tokens": 500, "output_tokens": 100}, "concurrency": [1, 8]}
+    points = [client.post("/v1/frontier", json=drawn | {"skus": skus}).json()["points"]
+              for skus in (["h100"], ["h100", "h100"])]
+    assert points[0] == points[1]

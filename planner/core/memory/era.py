@@ -79,11 +79,30 @@ def era_of(engine: str, version: str | None = None) -> Era:
         return _OTHERS[engine]
     if engine != "vllm":
         raise UnsupportedFormat(f"Engine {engine!r} is not known.", hint="Known: " + ", ".join(ENGINES))
-    text = (version or "").lower()
+    minor = _minor(version or "")
+    return _NOW if minor is None else next((era for first, era in _VLLM if (0, minor) >= first), _V0)
+
+
+def knows(engine: str, version: str) -> bool:
+    """Whether a version says which era of an engine it belongs to.
+
+    Parameters
+    ----------
+    engine : str
+        vllm | sglang | trtllm | generic.
+    version : str
+        As the engine prints it.
+
+    Returns
+    -------
+    bool
+        False where it counts as the newest for want of a number, and for engines of one era.
+    """
+    return engine not in _OTHERS and _minor(version) is not None
+
+
+def _minor(version: str) -> int | None:
+    """The second number of vLLM's 0.x versions, 0 for those that say V0."""
+    text = version.lower()
     found = re.search(r"(?<![\d.])0\.(\d+)(?!\d|x|\.dev)", text)
-    if "v0" in text:
-        return _V0
-    if found is None:
-        return _NOW
-    number = (0, int(found.group(1)))
-    return next((era for first, era in _VLLM if number >= first), _V0)
+    return 0 if "v0" in text else None if found is None else int(found.group(1))

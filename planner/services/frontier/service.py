@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,9 +58,14 @@ class FrontierService:
         _check_size(question)
         rejected: list[Row] = []
         points: list[Row] = []
+        seen: set[Hashable] = set()
         users = np.array(question.concurrency)
         for place, sku in enumerate(question.skus):
             with at(f"/skus/{place}", instead_of="/sku"):
+                identity = self._plans.sku_identity(sku, question.workspace)
+                if identity in seen:
+                    continue
+                seen.add(identity)
                 for asked in _sizings(question):
                     for candidate in candidates(self._plans, asked, sku, rejected):
                         points += self._points(question, candidate, users)

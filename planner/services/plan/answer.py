@@ -60,6 +60,10 @@ class PlanService:
             chip_key=self._identity(chip, question.sku, question.workspace), chip=chip.value, profile=profile)
         return resolved, deployment, [*model.warnings, *chip.warnings]
 
+    def sku_identity(self, sku: Subject, workspace: str) -> Hashable:
+        """What tells a SKU from others, however it is named."""
+        return self._identity(self._found("sku", sku, workspace), sku, workspace)
+
     def profile_of(self, chip: Chip, engine: str, calibration: str = AUTO, workspace: str = "default",
                    ) -> EfficiencyProfile | None:
         """The efficiency profile of a chip under an engine; None for datasheet ceilings."""

@@ -6,9 +6,11 @@ from typing import Any
 
 from planner.core.architecture.model import ModelCard
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.memory.era import knows
 from planner.core.memory.fit import MemoryFit
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
+from planner.services.plan.load import room
 from planner.services.plan.question import Deployment
 
 
@@ -65,7 +67,7 @@ def warnings(configuration: Configuration, deployment: Deployment, workload: Wor
     elif model.context_trained is not None and longest > model.context_trained:
         found.append(f"{name} = {longest:,.0f} tokens exceeds the "
                      f"{model.context_trained:,} the model was trained for.")
-    found += _lengths(deployment, workload, fit)
+    found += [*_lengths(deployment, workload, fit), *_sizes(configuration, deployment, workload, fit)]
     if configuration.layout.expert > 1 and not isinstance(model, ModelCard) and not configuration.table.mixtures.names:
         found.append(f"expert_parallel = {configuration.layout.expert} changes nothing: {model.id} has no experts, and "
                      "engines ignore it.")
@@ -76,6 +78,26 @@ def warnings(configuration: Configuration, deployment: Deployment, workload: Wor
     if profile is not None and not _kernels_measured(profile):
         found.append(f"No measurements of {chip.name} or its family: efficiencies are medians over other chips and the "
                      "intervals are wide.")
+    return found
+
+
+def _sizes(configuration: Configuration, deployment: Deployment, workload: Workload, fit: MemoryFit) -> list[str]:
+    """Batches, budgets, groups and versions that the engine or the machine does not take as asked."""
+    found, layout, link = [], configuration.layout, configuration.resolved.chip.scale_up
+    batch, seats = workload.batch, deployment.max_num_seqs * layout.data
+    if batch is not None and batch > seats:
+        found.append(f"batch = {batch:,.0f} exceeds the {seats:,} sequences that max_num_seqs admits.")
+    if batch is not None and fit.fits and batch > (held := room(workload, fit)):
+        found.append(f"batch = {batch:,.0f} exceeds the {held:,.0f} sequences that the KV pool holds.")
+    if deployment.engine == "vllm" and deployment.max_num_batched_tokens < deployment.max_num_seqs:
+        found.append(f"max_num_batched_tokens = {deployment.max_num_batched_tokens:,} is less than max_num_seqs = "
+                     f"{deployment.max_num_seqs:,}: vLLM refuses to start.")
+    if link is not None and layout.tensor > link.domain:
+        found.append(f"tensor_parallel = {layout.tensor} reaches beyond the {link.domain} GPUs that {link.kind} joins: "
+                     "every layer waits for a slower link.")
+    if deployment.engine_version is not None and not knows(deployment.engine, deployment.engine_version):
+        found.append(f"engine_version {deployment.engine_version!r} tells no era of {deployment.engine}: it counts as "
+                     "the newest.")
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -80,9 +80,12 @@ class SizingService:
         skus = question.skus or tuple(self._prices.skus())
         rejected: list[Row] = []
         options: list[_Option] = []
+        seen: set[Hashable] = set()
         for done, sku in enumerate(skus):
             with at(f"/skus/{done}", instead_of="/sku"):
-                options += self._on(question, sku, rejected)
+                identity = self._plans.sku_identity(sku, question.workspace) if question.skus else done
+                options += [] if identity in seen else self._on(question, sku, rejected)
+                seen.add(identity)
             report(0.5 * (done + 1) / len(skus))
         verified = not question.simulate or self._verify_picks(question, options, rejected, report, Allowance(steps))
         options.sort(key=lambda o: _rank(question.rank_by, o))

@@ -37,6 +37,9 @@ class Axis:
 def read_axes(document: Mapping[str, Sequence[Any]], largest: int) -> tuple[Axis, ...]:
     """The axes of a request, refused when a field cannot vary or the product is too large."""
     axes = tuple(_axis(path, values) for path, values in document.items())
+    if {"workload.concurrency", "workload.request_rate"} <= document.keys():
+        raise InvalidQuantity("A load is either a concurrency or a request_rate: only one of them can be an axis.",
+                              pointer="/axes/workload.request_rate", hint="Sweep them one after the other.")
     points = prod(len(axis.values) for axis in axes)
     if points > largest:
         sizes = " × ".join(str(len(axis.values)) for axis in axes)

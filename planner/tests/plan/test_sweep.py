@@ -98,7 +98,8 @@ def test_the_product_is_checked_before_anything_is_made() -> None:
 
 @pytest.mark.parametrize("axes", [{"workload.colour": [1]}, {"workload.concurrency": []},
                                   {"workload.concurrency": ["many"]}, {"workload.concurrency": [-1]},
-                                  {"workload.concurrency": [float("nan")]}])
+                                  {"workload.concurrency": [float("nan")]},
+                                  {"workload.concurrency": [1], "workload.request_rate": [1.0]}])
 def test_nonsense_axes_are_refused(axes) -> None:
     with pytest.raises(InvalidQuantity):
         read_axes(axes, 10**6)
