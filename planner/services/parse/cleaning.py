@@ -26,8 +26,7 @@ _ALIKE = {
     "<": "\u2264\u2266",
     ">": "\u2265\u2267",
     "'": "\u2019\u2018",
-    '"': "\u201c\u201d",
-    " ": "\u00bf\u00a1~\u2248`\t\u2026\u00b7\u2022",
+    " ": "\"\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1~\u2248`\t\u2026\u00b7\u2022",
 }
 """Signs read as another: times signs and the Cyrillic kha as x, dashes, comparisons, quotes, ornaments as space."""
 _SIGNS = str.maketrans(
@@ -35,6 +34,12 @@ _SIGNS = str.maketrans(
     | {"\u2192": " to ", "\u00df": "ss", "\u00b5": "u"}
 )
 _ODD = re.compile(r"[^\w\s.,:;/+*=<>%$€£¥@()&'\"!?|\[\]{}#-]")
+
+_KEYED_LINE = re.compile(r"\s*\n(?=[\s>*\u2022\u2013-]*[A-Za-z][\w ]{0,24}[:=])")
+"""A line break before "key: value" separates it from the line above."""
+_ITALIC = re.compile(r"(?<![^\W_])_+(?=\w)|(?<=\w)_+(?![^\W_])")
+_WITHOUT = re.compile(r"(?<![\w/])w/o(?!\w)")
+_WITH = re.compile(r"(?<![\w/])w/\s?(?=\S)")
 
 _UNITS = {
     2: "two deux zwei dos twee dois duas",
@@ -107,14 +112,15 @@ def clean(text: str) -> str:
     """Lower-case text without markup, pings, links or pictographs, with one spelling per sign and digits for words."""
     text = _HUB.sub(r" \1 ", text[:DELIVERED])
     text = _LINK.sub(" ", _MARKUP.sub(" ", text))
-    text = html.unescape(text)
+    text = _KEYED_LINE.sub(", ", html.unescape(text))
     text = _THIN_GROUP.sub("'", text)
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).lower().translate(_SIGNS)
     text = _LINK.sub(" ", _TAG.sub(" ", text))
     text = _ODD.sub(" ", _SHORTCODE.sub(" ", text))
     text = re.sub(r"(?<![\db])\*+|\*+(?![\s\da-z])|(?<=\s)\*+(?=[a-z])", " ", text)
+    text = _ITALIC.sub(" ", text)
     text = re.sub(r"\s+", " ", text).strip()[:LONGEST]
-    text = _NUMBER_WORDS.sub(_digits, text)
+    text = _NUMBER_WORDS.sub(_digits, _WITH.sub("with ", _WITHOUT.sub("without", text)))
     return _SPACE_GROUP.sub(lambda m: m.group(1) + m.group(2).replace(" ", "'"), text)
 
 

@@ -40,7 +40,7 @@ _BOX = (
     r"|pods?|instances?|chassis|rigs?)"
 )
 _BEFORE = re.compile(
-    rf"(?:(?<![\w.,$€=-])(?P<nodes>\d{{1,3}})\s?(?:x\s|{_BOX}\s?(?:of|with|each|de|mit|à)\s?|(?=\s\d+\s?x)\s))?"
+    rf"(?:(?<![\w.,$€=-])(?P<nodes>\d{{1,3}})\s?(?:x\s?\(\s?|x\s|{_BOX}\s?(?:of|with|each|de|mit|à)\s?|(?=\s\d+\s?x)\s))?"
     rf"(?:(?<![\w.,$€=-])(?P<n>\d{{1,4}})\s?-?\s?(?:x|\*)?[\s-]*|(?<!\w)(?P<one>{_ONE})\s|(?<!\w){_PAIR}\s)"
     rf"(?:gpu\s)?{_BRAND}(?P<maker>dgx\s?|hgx\s?)?$"
 )
@@ -129,7 +129,7 @@ def _boxed(gpus: int | None, match: re.Match[str] | None, box: re.Match[str] | N
     if not size:
         return gpus
     if gpus is None:
-        return size
+        return None if _plural(box) else size
     nodes = int(match["nodes"]) if match is not None and match["nodes"] else 0
     if nodes:
         return nodes * gpus

@@ -27,7 +27,9 @@ _ACTION = re.compile(
     _POLITE + r"(?:scale|deploy|re-?start|reboot|delete|stop|start(?! with)|kill|drain|shut\s?down|terminate|provision"
     r"|spin|launch|cancel|upgrade|downgrade|book|order|reserve|buy (?:me|us)|rent|migrate|roll\s?back|rollout"
     r"|evict|cordon|ssh|create|set up|install|send|post|e-?mail|remind|schedule|merge|turn (?:off|on)|page"
-    r"|execute|approve|reset|move the|resize|allocate|assign|grant|revoke|run (?:the|my|our|a|this) (?:job"
+    r"|execute|approve|open|file (?:a|an)|raise|ping|notify|rotate|patch|push|ship|swap|remove|clean|free up|expand"
+    r"|grow|shrink|bump|upload|download|pull|clone|close|submit|request|add|tell (?!me)"
+    r"|reset|move the|resize|allocate|assign|grant|revoke|run (?:the|my|our|a|this) (?:job"
     r"|script|pipeline|benchmark|test)s?|increase the|decrease the|enable|disable|pause|resume|write|translate"
     r"|summari[sz]e (?:this|the)|play|sing|draw)\b"
 )
@@ -55,7 +57,7 @@ _SIZE = re.compile(
     rf"{_HOW_MANY}\W+(?:(?!users|requests|tokens|concurrent|clients|people|parallel|simultaneous|context|days"
     rf"|hours)[\w'§-]+\W+){{0,3}}?{_HARDWARE}\b|{_HOW_MANY} (?:do|would|will|should|are|is|of (?:them|those"
     r"|these)) (?:i|we|you|it|that|needed|they)\b"
-    rf"|{_HOW_MANY}\W*$|(?:{_HARDWARE}) (?:count|number|quantity)\b|(?:need|needed|required?) how many"
+    rf"|{_HOW_MANY}\W*$|(?:{_HARDWARE}) (?:count|number|quantity)\b(?!\s?[:=]?\s?[\d{{§])|(?:need|needed|required?) how many"
     r"|how many (?:needed|required)"
     r"|\b(?:which|what|welche[rnsm]?|quels?|quelles?|qu[eé]|cu[aá]l(?:es)?|quale|quali|welke?|qual) (?:(?!batch"
     rf"|context|speed|throughput|concurrency|latency)[\w'-]+ ){{0,2}}?(?:gpus?|cards?|hardware|machines?|servers?"
@@ -64,7 +66,7 @@ _SIZE = re.compile(
     r"|^\W*hw\b|\b(?:suggest|propose) (?:an? |some )?(?:setup|hardware|config\w*|gpus?)\b"
     r"|\bwhat (?:should|do|would|must|can|to) (?:we|i|you)? ?(?:buy|get|order|need|purchase|rent|procure)\b"
     r"|\bwhat to (?:buy|get|order|rent)\b|\bshould (?:we|i) (?:buy|get|order|rent|purchase)\b"
-    r"|(?<!batch )(?<!window )(?<!context )\bsiz(?:ing|e (?:this|it|for|me|a|my|our|up|us|the))\b|^\W*size\b"
+    r"|(?<!batch )(?<!window )(?<!context )\bsiz(?:ing|e (?:this|it|for|me|a|my|our|up|us|the|§model))\b|^\W*size\b"
     r"|\bright-?siz\w+|\bdimension\w*"
     r"|\b(?:smallest|cheapest|minimum|minimal|fewest|least|best|recommended|right|ideal|optimal"
     rf"|suitable) (?:[\w-]+ ){{0,2}}?(?:{_HARDWARE}|option|way|deployment|cluster|fleet)\b|\brecommend\b"
@@ -79,6 +81,7 @@ _LOADS = (
     r"|connections?|nutzer\w*|benutzer\w*|anfragen|utilisateurs?|requ[eê]tes?|usuarios?|peticiones|solicitudes"
     r"|utenti|richieste|agents?|employees|prompts|tickets|documents|calls|queries)"
 )
+_BEAR = r"(?:take|handle|serve|support|sustain|go|push|do|manage|bear|cope with)\b"
 _BATCH = re.compile(
     rf"{_HOW_MANY}\W+(?:d'|de )?(?:[\w'-]+\W+){{0,2}}?(?:concurrent\w*|parallel\w*|simultaneous\w*"
     rf"|simultan[eé]\w*|gleichzeitig\w*|{_LOADS}|at once|at the same time|in flight)\b"
@@ -89,6 +92,8 @@ _BATCH = re.compile(
     r"|\b(?:batch(?:[\s-]?size)?s?|taille de (?:batch|lot)|batchgr[oö](?:ss|ß)e|tama[nñ]o de lote)\b"
     r"|\bcross-?over\b|\bb\*|\bb[\s_-]?(?:star|crit\w*|cross)\b|\bcompute[\s-]?bound\b|\bmemory[\s-]?bound\b"
     r"|\bsaturat\w+|\bridge\b"
+    rf"|\bmax(?:imum)?\b[^.?!]{{0,12}}?\b(?:it|they|this|that|we|you|i|one)\b (?:can|could|will|would) {_BEAR}"
+    rf"|\bhow (?:many|much|far)(?: more| load)? (?:can|could|will|would) (?:it|this|that|they|we|i|one) {_BEAR}"
 )
 _FITS = re.compile(
     r"\b(?:fitt?s?|fitting|fit in|oom|vram|holds?|room|pass(?:t|en)|hineinpasst|reinpass\w+|rentre\w*|tien(?:t"
@@ -99,7 +104,8 @@ _FITS = re.compile(
     r"|\b(?:how much|what) (?:gpu |of )?(?:v?ram|memory|hbm|kv|cache|space)\b|\b(?:largest|longest|max(?:imum)?"
     r"|biggest|how (?:long|large|big|much)(?: of)?(?: a)?|what|which|welche[rs]? (?:max\w* )?|quelle?"
     r"|maximale?r?) (?:[\w-]+ )?(?:context\w*|ctx|window|kontext\w*|sequence|contexte|contexto)\b"
-    r"|\b(?:does|do|will|would|can|could|it|did|to|and)\b[^.?!]{0,60}\bload\b(?! of| is| test)|\bloads\b|\benough\b"
+    r"|\b(?:does|do|will|would|can|could|it|did|to|and)\b[^.?!]{0,60}(?<!the )(?<!our )(?<!peak )(?<!under )\bload\b"
+    r"(?! of| is| test)|\bloads\b|\benough\b"
 )
 _RUN = re.compile(
     r"\b(?:can|could|will|would|does|do|is|able to|possible to|kann|k[oö]nnen|l[aä]uft|laufen|peut|peux|tourne"

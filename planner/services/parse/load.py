@@ -25,6 +25,8 @@ _THING = (
 )
 _RATE_UNIT = re.compile(rf"{amount('n')}\s?(?:rps|qps|r/s|req/s(?:ec)?|reqs/s(?:ec)?|/s(?:ec)?(?!\w)|hz)(?!\w)")
 _RATE_MINUTE = re.compile(rf"{amount('n')}\s?(?:rpm|qpm|req/min|reqs/?min|r/min|/min)(?!\w)")
+_RATE_HOUR = re.compile(rf"{amount('n')}\s?(?:rph|qph|reqs?/h(?:r|our)?)(?!\w)")
+_RATE_DAY = re.compile(rf"{amount('n')}\s?(?:rpd|qpd|reqs?/d(?:ay)?)(?!\w)")
 _RATE_KEY = re.compile(
     r"(?<![\w])(?:rps|qps|request[\s_]?rate|req[\s_]?rate|arrival[\s_]?rate|rate)\s?(?:=|:|of|is"
     rf"|at)?\s?{amount('n')}(?!\s?(?:%|\$|€|/h|per h|usd))(?:\s?/?\s?s(?:ec)?\b)?"
@@ -63,13 +65,14 @@ _PEOPLE = (
 )
 _CLIENTS = (
     r"(?:clients?|streams?|(?:request )?slots|sequences?|seqs|conns?|connections?|concurrency|conc|batch(?:ed)?"
-    r"|clientes?|clienti|threads?|workers)"
+    r"|clientes?|clienti|threads?|workers|chats|convos|conversations|(?:chat )?sessions|requests|reqs)"
 )
 _FLIGHT_AFTER = re.compile(
     rf"{free('n')}\s?(?:x\s)?(?:-?\s?way\s)?(?:of (?:them|us|those|which) )?(?:(?:or so"
     rf"|[a-zà-ü]+)[\s-]){{0,4}}?{_FLIGHT}(?:[\s-](?:active |live |open )?(?:requests?|reqs?|users?|people"
     r"|clients?|sessions?|chats?|streams?|queries|calls|sequences?|conversations?|anfragen|nutzer|requ[eê]tes"
     r"|usuarios|utilisateurs|utenti|solicitudes|peticiones|agents?|connections?|generations?|jobs))?(?!\w)"
+    r"(?!\s?[:=]\s?\d)"
 )
 _CLIENTS_AFTER = re.compile(rf"{free('n')}\s?-?(?:(?:active|busy|live|open|running|parallel)[\s-])?{_CLIENTS}(?!\w)")
 _FLIGHT_BEFORE = re.compile(
@@ -109,6 +112,8 @@ def read_rate(canvas: Canvas, parse: dict[str, object]) -> None:
     for pattern, seconds in (
         (_RATE_UNIT, 1.0),
         (_RATE_MINUTE, 60.0),
+        (_RATE_HOUR, 3600.0),
+        (_RATE_DAY, 86400.0),
         (_RATE_KEY, 1.0),
         (_RATE_KEY_MINUTE, 60.0),
         (_RATE_WORDS, None),

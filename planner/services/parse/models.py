@@ -24,7 +24,10 @@ _NEEDS_COMPANY = frozenset(
 """)
 )
 # What follows a number that ends a name: not a unit, nor a GPU it counts.
-_STANDS = re.compile(r"\s*(?:$|[?!,;:]|(?:on|in|for|with|at|fp\d|vs|or|and)\b)")
+_STANDS = re.compile(
+    r"\s*(?:$|[?!,;:]|(?:on|in|for|with|at|[bf]?fp\d+|bf16|int\d|awq|gptq|nvfp4|mxfp4|w\da\d+|[48][\s-]bit"
+    r"|vs|or|and)\b)"
+)
 # Variants that are another model than the plain name.
 _VARIANTS = frozenset(
     words("""
@@ -186,7 +189,7 @@ class ModelIndex:
     ) -> tuple[ModelMention, int]:
         """The models a finished name can mean."""
         start, end = span[0].start, span[-1].end
-        wrong = self._stray(candidates, span, atoms, j, text)
+        wrong = self._stray(candidates, span, atoms, j, text, full)
         if wrong is not None:
             closest = tuple(best(candidates, span))
             return ModelMention(
@@ -200,7 +203,7 @@ class ModelIndex:
         return self._settle(tuple(m.entry for m in meant), full[start:end], start, end), after(atoms, end)
 
     def _stray(
-        self, candidates: list[NamedModel], span: list[Atom], atoms: list[Atom], j: int, text: str
+        self, candidates: list[NamedModel], span: list[Atom], atoms: list[Atom], j: int, text: str, full: str
     ) -> int | None:
         """Where a name ends that goes on into a version or size no entry has; None when it does not."""
         if j >= len(atoms) or not joined(text, atoms[j - 1], atoms[j]):
@@ -217,7 +220,9 @@ class ModelIndex:
             after = atoms[j + 1] if j + 1 < len(atoms) else None
             if after and after.kind == "size" and joined(text, following, after):
                 return after.end
-            stands = len(following.text) <= 3 and _STANDS.match(text, following.end)
+            stands = len(following.text) <= 3 and (
+                _STANDS.match(text, following.end) or _STANDS.match(full, following.end)
+            )
             if (touching or stands) and not text[following.end : following.end + 1].isalpha():
                 return following.end
         return self._other_kind(candidates, span)

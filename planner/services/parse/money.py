@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from planner.services.parse.canvas import Canvas
+from planner.services.parse.canvas import BLANK, Canvas
 from planner.services.parse.quantities import GLUED, NUMBER, SUFFIX, amount, count, decimal, scale, tidy, valued
 
 _BEFORE = r"(?P<sign>us\$|\$|€|£|¥|usd|eur|gbp|chf)\s?"
@@ -48,6 +48,10 @@ _AT_MONEY = re.compile(
     rf"(?:at|@|for)\s?(?:{_MONEY}|{_PLAIN}(?=[.,\s]*(?:vs|versus|against|or|and|,|$|\?)))(?!\s?(?:k\b|/|per|rps"
     r"|tok|ctx|concurrent|users|clients|in\b|util|tokens|\d))(?P<each> each| apiece| a piece)?"
 )
+_LISTED = re.compile(
+    rf"(?:{_BEFORE}(?P<a>{NUMBER})|{GLUED}(?P<b>\d{{1,2}}[.,]\d{{1,2}}){_AFTER.format('unit2')}?)"
+    rf"\s?(?:vs\.?|versus|against|or|and|/|,|&|resp\.?|oder|und|ou|et|o|y)\s?(?={BLANK})"
+)
 _MILLION = (
     r"(?:\s?(?:/|per|a|an?|for|por|pro|par|the|el|le|je|al|por el|de|for each|every|each|di|do|da|o|il|la|der"
     r"|die)\s?(?:1\s?)?(?:(?P<million>mtoks?|mtokens?|mm?(?!\w|s)|mio|million(?:en|s)?|mill[oó]n|milione"
@@ -72,7 +76,7 @@ _UNIT_OF_PRICE = re.compile(
 )
 _PER_MILLION = re.compile(
     r"(?:/|(?<!\w)(?:per|pro|par|por|al|je|a)(?!\w))\s?(?:1\s?)?(?:mtoks?|m(?!\w)|million(?:en|s)?|mill[oó]n"
-    r"|milione|milh[aã]o)(?:\s?(?:tokens?|toks?|tok))?(?!\w)"
+    r"|milione|milh[aã]o)(?:\s?(?:tokens?|toks?|tok))?(?!\w)(?!\s?(?:ctx|context|window|kontext))"
 )
 _MONEY_WORDS = re.compile(
     r"\b(?:costs?|price[sd]?|dollars?|usd|euros?|kosten|kostet|prix|co[uû]te?|cuesta|precio|costa)\b|[$€£]"
@@ -181,10 +185,20 @@ def _read_hourly(canvas: Canvas, warn: list[str]) -> list[HourPrice]:
 
 def _read_companions(canvas: Canvas, warn: list[str], *, have: bool) -> list[HourPrice]:
     """Prices without "per hour": beside one that has it, or with a currency sign after "at"."""
-    prices = []
+    prices = _listed(canvas, warn) if have else []
     for match in _AT_MONEY.finditer(canvas.open):
         if not have and match["c"]:
             continue
+        canvas.claim(*match.span())
+        prices.append(HourPrice(value=_value(match), position=match.start(), end=match.end(), node=False))
+        _foreign(match, warn)
+    return prices
+
+
+def _listed(canvas: Canvas, warn: list[str]) -> list[HourPrice]:
+    """Prices that share the unit of the next: "$2.50 vs $5.50 per GPU-hour"."""
+    prices: list[HourPrice] = []
+    while (match := _LISTED.search(canvas.open)) is not None:
         canvas.claim(*match.span())
         prices.append(HourPrice(value=_value(match), position=match.start(), end=match.end(), node=False))
         _foreign(match, warn)

@@ -40,7 +40,10 @@ _KEYS = (
     "rate",
     "size",
 )
-_UNKEYED = "".join(f"(?<!{key}{sign})" for key in _KEYS for sign in " =:")
+_UNKEYED = "".join(f"(?<!{key}{sign})" for key in _KEYS for sign in " =:" if (key, sign) != ("clients", " ")) + (
+    # "clients 16" is keyed, "30 clients 2k in" is not: the clients have their number already
+    r"(?<![^\dk] clients )(?<!^clients )(?<![^\w\s]clients )"
+)
 
 
 def free(name: str) -> str:

@@ -19,6 +19,16 @@ from planner.services.parse.skus import SkuIndex, SkuMention, unknown_skus
 _LOAD = ("concurrency", "request_rate", "slo", "users")
 _AXES = ("tensor_parallel", "data_parallel", "pipeline_parallel", "context_tokens")
 _CORRECTION = re.compile(r"\b(?:sorry|i mean|i meant|no wait|correction|make that|scratch that|oops|err?|no)\b")
+_USUAL_BOX = 16
+"""A bare number above this, in a thread with requests in flight, is theirs ("same with 40"), not a count of GPUs."""
+_SLIGHT = frozenset(
+    {"input_tokens", "output_tokens", "context_tokens", "users", "budget_usd", "power_w", "tokens_per_month"}
+)
+"""Keys of which one alone, in a text with other words, is no sign of a question about capacity."""
+_SMALL_WORDS = re.compile(
+    r"\b(?:we|i|have|has|got|need|want|for|the|our|my|about|please|pls|with|a|an|and|at|of|to|is|are|it|say|so|hi|hey"
+    r"|hello|thanks|maybe|per|in|out|on|up|max|around|roughly|only|just|what|which|how|can|will|should|run|hello)\b"
+)
 _AGAINST = re.compile(r"\b(?:vs|versus|against|compared?)\b")
 
 
@@ -129,7 +139,11 @@ def read_edits(canvas: Canvas, reading: Reading, before: Mapping[str, Any]) -> N
     if before.get("skus") and not reading.skus and (boxes := counts.box_count(canvas)) is not None:
         reading.boxes = boxes
     elif reading.loose is None and before.get("skus") and not any(m.gpus for m in reading.skus):
-        reading.loose = counts.bare_count(canvas)
+        bare = counts.bare_count(canvas)
+        if bare is not None and bare > _USUAL_BOX and "concurrency" in before and "concurrency" not in reading.said:
+            reading.said["concurrency"] = bare
+        else:
+            reading.loose = bare
 
 
 def signals(canvas: Canvas, reading: Reading, *, followed: bool) -> Signals:
@@ -146,12 +160,21 @@ def signals(canvas: Canvas, reading: Reading, *, followed: bool) -> Signals:
         open=re.sub(rf"{BLANK}+", "§ ", opened),
         money_asked=reading.money_asked,
         axes=axes,
-        content=reading.content(),
+        content=reading.content() and (followed or not _slight(canvas, reading)),
         named=bool(reading.models or reading.skus),
         loaded=any(k in reading.said for k in _LOAD),
         followed=followed,
         priced_api="api_price" in reading.said,
     )
+
+
+def _slight(canvas: Canvas, reading: Reading) -> bool:
+    """Whether nothing but one length, budget or headcount was found among words of another matter."""
+    if reading.models or reading.skus or reading.formats.weights or reading.formats.cache or reading.prices:
+        return False
+    if len(reading.said) != 1 or not reading.said.keys() <= _SLIGHT:
+        return False
+    return bool(re.search(r"[a-z]{3,}", _SMALL_WORDS.sub(" ", canvas.rest())))
 
 
 def _axes(reading: Reading, text: str) -> bool:
