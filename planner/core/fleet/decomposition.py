@@ -15,14 +15,13 @@ import numpy as np
 
 from planner.core.fleet.clock import Clock
 from planner.core.fleet.cost import ledger
-from planner.core.fleet.cover import cover_prices, top_up_prices
-from planner.core.fleet.divisible import ROOM, divisible, focused
+from planner.core.fleet.cover import cover_prices
+from planner.core.fleet.divisible import ROOM, divisible
 from planner.core.fleet.master import Master, add_single_pools, choose
 from planner.core.fleet.patterns import Pattern, slice_programs
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.program import Program, frame
-from planner.core.fleet.readout import units_of
-from planner.core.fleet.scenario import Scenario
+from planner.core.fleet.search import Search, cheaper
 from planner.core.fleet.solver import SOLVED, solve
 from planner.core.quantities.arrays import Array
 
@@ -32,9 +31,8 @@ LEAST_SLICE_S = 0.02
 """[s] Even an overdue slice gets this long; it is what presolve and one heuristic take."""
 ALONE = 0.8
 """[1] Part of the gap a slice may use up when nothing is bought, so that slices do not meet."""
-ROOMS = ((0.5, 0.4), (1.0, 0.65))
-"""[1] Load stored for whole replicas, over the smallest one, and until which share of the time to look: half a replica
-is the mean loss of rounding up, a whole one its most."""
+LATEST_START = 0.8
+"""[1] Share of the time after which whole units are no longer begun with."""
 BOUND_SHARE = 0.85
 """[1] Until which share of the time the bound is worked on, beside the search for fleets."""
 
@@ -71,18 +69,24 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     clock, scenario = Clock(time_limit_s), asked.scenario
     base = frame(scenario, replace(asked.columns, pairs=(), marked=()))
     master = Master(scenario=scenario, base=base, slices=slice_programs(scenario))
-    prices, shares = cover_prices(scenario), _share_prices(base, scenario)
+    prices, shares = cover_prices(scenario), master.share_prices()
     relaxed = divisible(scenario, asked.columns)
     least = solve(relaxed, relaxed.cost, gap=0.0, time_limit_s=max(clock.left(0.3), LEAST_SLICE_S), relaxed=True)
     plan, bound = None, float(least.fun) * (1.0 - ROOM) if least.status == SOLVED else 0.0
     if least.x is None or _divisible_at(master, prices, shares) >= (1.0 - gap) * float(least.fun):
         plan, below = _by_slices(master, asked, prices, shares, clock, gap)
         bound = max(bound, below)
-    if least.x is not None and (plan is None or ledger(plan).npv - bound > gap * abs(ledger(plan).npv)):
-        other, below = _by_units(master, asked, relaxed, np.asarray(least.x), shares, clock, gap)
+    wide = plan is None or (_linked(asked) and ledger(plan).npv - bound > gap * abs(ledger(plan).npv))
+    if least.x is not None and wide and clock.left(LATEST_START) > 0:
+        other, below = _by_units(master, asked, relaxed, np.asarray(least.x), clock, gap)
         bound = max(bound, below)
         plan = cheaper(plan, other)
     return plan, bound if bound > 0 else None
+
+
+def _linked(asked: Program) -> bool:
+    """Whether slices meet: something is bought or reserved, or there is one purse for all."""
+    return bool(asked.columns.commitments) or asked.scenario.limits.budget_usd is not None
 
 
 def _divisible_at(master: Master, prices: Array, shares: Array) -> float:
@@ -93,72 +97,30 @@ def _divisible_at(master: Master, prices: Array, shares: Array) -> float:
 def _by_slices(master: Master, asked: Program, prices: Array, shares: Array, clock: Clock,
                gap: float) -> tuple[Plan | None, float]:
     """Every slice at prices no offer undercuts, then nested, then the terms on which its units are had."""
-    alone = not asked.columns.commitments and asked.scenario.limits.budget_usd is None
-    first = _price_all(master, prices, shares, gap=(ALONE if alone else 0.3) * gap,
-                       budget_s=clock.left(0.85 if alone else 0.5))
+    linked = _linked(asked)
+    first = _price_all(master, prices, shares, gap=(0.3 if linked else ALONE) * gap,
+                       budget_s=clock.left(0.5 if linked else 0.9))
     chosen = [pattern for pattern, _ in first if pattern is not None]
     if len(chosen) < len(first):
         return None, 0.0
     for pattern in chosen:
         master.add(pattern)
     add_single_pools(master)
-    if not alone:
+    if linked:
         _nest(master, chosen, prices, shares, clock, gap)
     plan = choose(master, asked.columns, gap=gap / 10, time_limit_s=max(clock.left(0.7), 0.2))
     return plan, sum(max(least, 0.0) for _, least in first)
 
 
-def _by_units(master: Master, asked: Program, relaxed: Program, start: Array, shares: Array, clock: Clock,
+def _by_units(master: Master, asked: Program, relaxed: Program, start: Array, clock: Clock,
               gap: float) -> tuple[Plan | None, float]:
     """Whole units with divisible replicas: a search for the bound, and beside it one for fleets of whole replicas."""
     with ThreadPoolExecutor(1) as pool:
         bound = pool.submit(solve, relaxed, relaxed.cost, gap=gap / 4, time_limit_s=max(clock.left(BOUND_SHARE), 0.1))
-        plan = None
-        for room, until in ROOMS:
-            if clock.left(until) <= 0:
-                break
-            few = focused(relaxed, asked.columns, start, room)
-            answer = solve(few, few.cost, gap=gap / 4, time_limit_s=max(clock.left(until), LEAST_SLICE_S))
-            if answer.x is None:
-                continue
-            plan = cheaper(plan, _with_replicas(master, asked, few, np.asarray(answer.x), shares, clock))
+        search = Search(master=master, place=asked.columns, relaxed=relaxed, start=start, clock=clock, gap=gap)
+        plan = search.best()
         found = bound.result()
-    below = -np.inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
-    return plan, below
-
-
-def _with_replicas(master: Master, asked: Program, few: Program, x: Array, shares: Array, clock: Clock) -> Plan | None:
-    """Whole replicas on a fleet's units, with a few more units where they do not fit."""
-    scenario, plan, prices = master.scenario, units_of(few, x), top_up_prices(master.scenario)
-    units = np.array([plan.pool_units(pool) for pool in scenario.pools])
-    alone = replace(master, patterns=[], seen=set())
-    for s, one in enumerate(master.slices):
-        limit = max(clock.left(0.95) / (len(master.slices) - s), LEAST_SLICE_S)
-        pattern, _ = one.cheapest(prices[s], shares[s], gap=1e-3, time_limit_s=limit, at_least=units[:, s])
-        if pattern is None:
-            return None
-        alone.add(pattern)
-    return choose(alone, asked.columns, gap=1e-4, time_limit_s=max(clock.left(1.0), 0.2))
-
-
-def cheaper(first: Plan | None, second: Plan | None) -> Plan | None:
-    """The cheaper of two plans that work, either of which may be missing.
-
-    Parameters
-    ----------
-    first : Plan or None
-        A plan.
-    second : Plan or None
-        Another of the same scenario.
-
-    Returns
-    -------
-    Plan or None
-        None when both are missing.
-    """
-    if first is None or second is None:
-        return second if first is None else first
-    return first if ledger(first).npv <= ledger(second).npv else second
+    return plan, -np.inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
 
 
 def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,
@@ -172,15 +134,6 @@ def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,
 
     with ThreadPoolExecutor(WORKERS) as pool:
         return list(pool.map(one, range(len(master.slices))))
-
-
-def _share_prices(base: Program, scenario: Scenario) -> Array:
-    """(slice, api) present value of sending all requests of a slice to an API [USD]."""
-    place, count = base.columns, scenario.moments.period.size
-    prices = np.zeros((count, len(scenario.apis)))
-    for a in range(len(scenario.apis)):
-        prices[:, a] = base.cost[place.api(a, 0):place.api(a, 0) + count]
-    return prices
 
 
 def _nest(master: Master, chosen: list[Pattern], prices: Array, shares: Array, clock: Clock, gap: float) -> None:

@@ -63,7 +63,7 @@ def _relaxation(scenario: Scenario, place: Columns, chosen: tuple[Pair, ...]) ->
     return asked
 
 
-def focused(asked: Program, place: Columns, used: Array, room: float) -> Program:
+def focused(asked: Program, place: Columns, used: Array, room: Array) -> Program:
     """A programme like the relaxation, with only the offers a solution uses and load stored for whole replicas.
 
     Parameters
@@ -74,8 +74,8 @@ def focused(asked: Program, place: Columns, used: Array, room: float) -> Program
         The variables of the exact programme.
     used : ndarray
         (column,) a solution of the relaxation, whole or not.
-    room : float
-        Load stored over what a workload's smallest replicas on these pools carry [1].
+    room : ndarray
+        (slice,) load stored over what a workload's smallest replica on these pools carries [1].
 
     Returns
     -------
@@ -99,7 +99,7 @@ def focused(asked: Program, place: Columns, used: Array, room: float) -> Program
             need = float(required(scenario.moments.peak[w, s], workload.headroom))
             smallest = min(mine, key=lambda p: (p.slot, p.capacity)).capacity
             largest = max(p.capacity for p in own.pairs if p.workload == w and p.pool in busy)
-            few.rows.lower[row] = 1.0 + (room * smallest + workload.spare * largest) / need
+            few.rows.lower[row] = 1.0 + (float(room[s]) * smallest + workload.spare * largest) / need
     return replace(few, upper=upper)
 
 

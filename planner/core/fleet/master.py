@@ -14,6 +14,7 @@ from planner.core.fleet.readout import trimmed, units_of
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.solver import solve
 from planner.core.fleet.ways import size_pool
+from planner.core.quantities.arrays import Array
 
 ARTIFICIAL = 100.0
 """[1] Price of a missing unit over the dearest real one: high enough to leave, low enough not to drown the prices."""
@@ -35,6 +36,20 @@ class Master:
     def links(self) -> int:
         """Rows per slice that tie patterns to units: pools, then APIs [1]."""
         return len(self.scenario.pools) + len(self.scenario.apis)
+
+    def share_prices(self) -> Array:
+        """Present value of sending all requests of a slice to an API.
+
+        Returns
+        -------
+        ndarray
+            (slice, api) [USD].
+        """
+        place, count = self.base.columns, self.scenario.moments.period.size
+        prices = np.zeros((count, len(self.scenario.apis)))
+        for a in range(len(self.scenario.apis)):
+            prices[:, a] = self.base.cost[place.api(a, 0):place.api(a, 0) + count]
+        return prices
 
     def add(self, pattern: Pattern | None) -> bool:
         """Add a pattern not seen before.

@@ -66,7 +66,7 @@ def test_a_focused_programme_has_what_is_used_and_room_to_round():
                               candidates=(build.candidate(), build.candidate("h200 tp4", sku="h200")))
     relaxed = divisible(scenario, columns(scenario))
     used = np.asarray(solve(relaxed, relaxed.cost, gap=0.0, time_limit_s=5.0, relaxed=True).x)
-    few = focused(relaxed, columns(scenario), used, 1.0)
+    few = focused(relaxed, columns(scenario), used, np.ones(4))
     dear = few.columns.rental(1, 0)
     assert (few.upper[dear:dear + few.columns.slices] == 0).all()
     assert np.isinf(few.upper[few.columns.rental(0, 0)])

@@ -13,7 +13,7 @@ from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.checks import shortfalls
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.cover import cover_prices
-from planner.core.fleet.decomposition import cheaper, decompose
+from planner.core.fleet.decomposition import decompose
 from planner.core.fleet.demand import Demand, scaled_to_mean
 from planner.core.fleet.economics import margins
 from planner.core.fleet.fixed import judge
@@ -24,6 +24,7 @@ from planner.core.fleet.plan import Plan
 from planner.core.fleet.power import Site
 from planner.core.fleet.program import frame, program
 from planner.core.fleet.scenario import Limits
+from planner.core.fleet.search import cheaper
 from planner.core.fleet.sizing import replicas, request_seconds
 from planner.core.fleet.solver import duals
 from planner.core.fleet.uncertainty import Doubt, stress
