@@ -33,7 +33,7 @@ class AnswerCache:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        body, rest = await _whole(receive)
+        body, rest = await whole_body(receive)
         if body is None or len(body) > LARGEST_QUESTION or b"no-cache" in headers.get(b"cache-control", b""):
             await self._app(scope, rest, send)
             return
@@ -53,7 +53,7 @@ class AnswerCache:
             self._kept.popitem(last=False)
 
 
-async def _whole(receive: Receive) -> tuple[bytes | None, Receive]:
+async def whole_body(receive: Receive) -> tuple[bytes | None, Receive]:
     """Return the body when it came in one piece, and a receive that gives it again."""
     first = await receive()
     pending = [first]

@@ -16,6 +16,7 @@ from planner.api.answer_cache import AnswerCache
 from planner.api.gate import Gate
 from planner.api.metrics import Metrics
 from planner.api.problems import add_handlers
+from planner.api.quick import QuickWay
 from planner.api.routers import (
     accuracy,
     calibrations,
@@ -71,6 +72,7 @@ def create_app(planner: Planner) -> FastAPI:
     app.mount("/static", StaticFiles(directory=static_folder()), name="static")
     add_handlers(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign] # FastAPI documents this hook
+    app.add_middleware(QuickWay, routers=ROUTERS)
     if planner.settings.answer_cache_entries:
         app.add_middleware(AnswerCache, entries=planner.settings.answer_cache_entries,
                            generation=lambda: planner.catalog.generation())  # noqa: PLW0108 - not before upgrade

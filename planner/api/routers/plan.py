@@ -30,7 +30,7 @@ async def plan(body: PlanRequest, planner: Services, who: Who) -> Response:
     "Does not fit" is an answer (fit.fits is false); a malformed question is 422, an unknown name 404, a missing
     fact 422.
     """
-    return json_answer(planner.plans.answer(question_of(body.model_dump(), who.workspace)))
+    return json_answer(planner.plans.answer(question_of(body.document(), who.workspace)))
 
 
 @router.get("/plan", operation_id="plan_by_link", response_model=PlanAnswer, responses=problems(404, 409),
@@ -46,7 +46,7 @@ async def plan_by_link(request: Request, planner: Services, who: Who) -> Respons
         errors = [{**one, "pointer": _of_link(one["pointer"])} for one in field_errors(findings, document, PlanRequest)]
         return invalid(request.url.path, errors)
     try:
-        return json_answer(planner.plans.answer(question_of(body.model_dump(), who.workspace)))
+        return json_answer(planner.plans.answer(question_of(body.document(), who.workspace)))
     except PlannerError as refusal:
         refusal.pointer = None if refusal.pointer is None else _of_link(refusal.pointer)
         raise
@@ -66,7 +66,7 @@ async def compare(body: CompareRequest, planner: Services, who: Who) -> Response
 
 def _or_reason(planner: Services, body: PlanRequest, workspace: str) -> dict[str, Any]:
     try:
-        return planner.plans.answer(question_of(body.model_dump(), workspace))
+        return planner.plans.answer(question_of(body.document(), workspace))
     except PlannerError as error:
         return {"model": body.model, "sku": body.sku, "refused": {"code": error.code, "detail": error.detail,
                                                                   "hint": error.hint}}

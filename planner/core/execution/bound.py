@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from planner.core.execution.terms import Terms, terms_of
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve
 from planner.core.hardware.efficiency.gemm import GemmCurve
@@ -15,12 +16,14 @@ from planner.core.hardware.efficiency.knee import stack as stack_curves
 from planner.core.hardware.efficiency.linear import RecurrentCurve
 from planner.core.hardware.efficiency.moe import MoeCurve
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
-from planner.core.operators.table import OperatorTable
+from planner.core.operators.table import OperatorTable, side_by_side
 from planner.core.operators.table import stack as stack_tables
+from planner.core.operators.table import take as take_columns
 from planner.core.precision import Compute, compute_pipe, weight_format
 from planner.core.quantities.arrays import Array
 
 Curve = TypeVar("Curve")
+_ARRAYS = ("bandwidth", "matmul_peak", "mixture_peak", "half_peak", "link_rate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,12 @@ class BoundTable:
     """What the block weights' format runs on."""
     curves: Curves | None = None
     """None under datasheet ceilings."""
+    terms: Terms = field(init=False)
+    """What of the rows' times no load changes."""
+
+    def __post_init__(self) -> None:
+        """Work out what no load changes."""
+        object.__setattr__(self, "terms", terms_of(self))
 
 
 def bind(table: OperatorTable, chip: Chip, profile: EfficiencyProfile | None = None) -> BoundTable:
@@ -133,16 +142,45 @@ def stack_bound(bounds: Sequence[BoundTable]) -> BoundTable:
         parts = {f.name: _join([getattr(b.curves, f.name) for b in bounds])
                  for f in fields(curves) if f.name != "profile"}
         curves = replace(curves, **parts)
-    arrays: dict[str, Any] = {name: np.stack([getattr(b, name) for b in bounds], axis=-1)
-              for name in ("bandwidth", "matmul_peak", "mixture_peak", "half_peak", "link_rate")}
+    arrays: dict[str, Any] = {name: side_by_side([getattr(b, name) for b in bounds]) for name in _ARRAYS}
     return replace(first, table=stack_tables([b.table for b in bounds]), curves=curves, **arrays)
+
+
+def take(bound: BoundTable, kept: slice) -> BoundTable:
+    """Some variants of a stacked table.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        From :func:`stack_bound`.
+    kept : slice
+        Places of the variants on the last axis.
+
+    Returns
+    -------
+    BoundTable
+        Views of the same numbers.
+    """
+    curves = bound.curves
+    if curves is not None:
+        parts: dict[str, Any] = {f.name: _take_curve(getattr(curves, f.name), kept)
+                                 for f in fields(curves) if f.name != "profile"}
+        curves = replace(curves, **parts)
+    arrays: dict[str, Any] = {name: getattr(bound, name)[..., kept] for name in _ARRAYS}
+    return replace(bound, table=take_columns(bound.table, kept), curves=curves, **arrays)
+
+
+def _take_curve(curve: Any, kept: slice) -> Any:  # noqa: ANN401 - one of five curve classes, or None
+    if curve is None:
+        return None
+    return type(curve)(**{f.name: getattr(curve, f.name)[..., kept] for f in fields(curve)})
 
 
 def _join(curves: list[Any]) -> Any:  # noqa: ANN401 - one of five curve classes, or None
     if curves[0] is None:
         return None
     kind = type(curves[0])
-    return kind(**{f.name: np.stack([getattr(c, f.name) for c in curves], axis=-1) for f in fields(kind)})
+    return kind(**{f.name: side_by_side([getattr(c, f.name) for c in curves]) for f in fields(kind)})
 
 
 def widen(curve: Curve, like: Array) -> Curve:

@@ -23,8 +23,8 @@ from planner.core.precision import weight_format
 from planner.core.quantities.arrays import Array
 
 _LARGEST_BATCH = 1e9  # [1] a crossing beyond it is none
-_STEPS = 60  # [1] Illinois needs about ten
-_CLOSE = 1e-14  # [1] relative width of the bracket when a root is found
+_STEPS = 60  # [1] Newton needs about six
+_CLOSE = 1e-14  # [1] relative step at which a root is found
 
 
 def batch_critical(bound: BoundTable) -> float:
@@ -103,11 +103,7 @@ class WeightTraffic:
         float
             [byte].
         """
-        total = self.dense
-        for m in self.mixtures:
-            tokens = batch * self.group
-            total += m.bytes_each * min(-m.experts * expm1(m.miss * tokens), m.per_token * tokens)
-        return total
+        return self._read(batch)[0]
 
     @property
     def largest(self) -> float:
@@ -129,29 +125,38 @@ class WeightTraffic:
 
         Notes
         -----
-        Q_w is concave, so the difference is convex and crosses zero upwards once: Illinois false position between zero
-        and the batch that outweighs all weights.
+        Q_w is concave, so the difference is convex and crosses zero upwards once: Newton's steps from the batch that
+        outweighs all weights come down to it without ever passing it.
         """
         if bytes_per_sequence <= 0:
             return None
-        high = self.largest / bytes_per_sequence
-        if high > _LARGEST_BATCH:
+        batch = self.largest / bytes_per_sequence
+        if batch > _LARGEST_BATCH:
             return None
         if not self.mixtures:
-            return high
-        low, below, above = 0.0, -self.dense, high * bytes_per_sequence - self.at(high)
-        if below >= 0:
-            low, below = high * 1e-9, high * 1e-9 * bytes_per_sequence - self.at(high * 1e-9)
+            return batch
         for _ in range(_STEPS):
-            if above - below <= 0 or high - low <= _CLOSE * high:
+            read, slope = self._read(batch)
+            if slope >= bytes_per_sequence:
                 break
-            middle = high - above * (high - low) / (above - below)
-            here = middle * bytes_per_sequence - self.at(middle)
-            if here >= 0:
-                high, above, below = middle, here, below / 2
+            step = (batch * bytes_per_sequence - read) / (bytes_per_sequence - slope)
+            batch -= step
+            if step <= _CLOSE * batch:
+                break
+        return batch
+
+    def _read(self, batch: float) -> tuple[float, float]:
+        """Bytes at a batch, and bytes per further sequence."""
+        total, slope, tokens = self.dense, 0.0, batch * self.group
+        for m in self.mixtures:
+            chosen = -m.experts * expm1(m.miss * tokens)
+            if chosen < m.per_token * tokens:
+                total += m.bytes_each * chosen
+                slope += m.bytes_each * self.group * m.miss * (chosen - m.experts)
             else:
-                low, below, above = middle, here, above / 2
-        return high
+                total += m.bytes_each * m.per_token * tokens
+                slope += m.bytes_each * m.per_token * self.group
+        return total, slope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +242,7 @@ def crossings(bound: BoundTable) -> Crossings:
     table, one, beta = bound.table, np.asarray(1.0), float(bound.bandwidth)
     kept = np.array([name != "embedding" for name in table.passes.names], dtype=np.float64)
     groups: list[tuple[Array, Flow, Array]] = [
-        (table.matmuls.count, table.matmuls.flow(one, one), bound.matmul_peak),
+        (table.matmuls.count, table.matmuls.flow(table.matmuls.tokens(one, one)), bound.matmul_peak),
         (table.states.count, table.states.decode(one), bound.half_peak),
         (table.passes.count * kept, table.passes.flow(one), bound.half_peak)]
     if table.mixtures.names:

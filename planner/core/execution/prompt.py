@@ -47,11 +47,33 @@ def prompt_cost(bound: BoundTable, tokens: float, cached: float, budget: float) 
     -----
     Chunks are equal; the mean of what they find cached makes the pairs of full attention exact.
     """
-    chunks = 1 if bound.curves is None else max(1, ceil(tokens / budget))
-    size = tokens / chunks
-    seen = cached + (chunks - 1) / 2.0 * size
+    chunks, size, seen = chunks_of(bound, tokens, cached, budget)
     cost = prompt_step(bound, np.asarray(size), np.asarray(seen))
     return PromptCost(tokens=tokens, chunks=chunks, summary=summarise(cost, float(chunks)))
+
+
+def chunks_of(bound: BoundTable, tokens: float, cached: float, budget: float) -> tuple[int, float, float]:
+    """How a prompt is cut: equal chunks, and what each finds cached on the mean.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings.
+    tokens : float
+        Prompt tokens to compute [token].
+    cached : float
+        Prompt tokens found in the prefix cache [token].
+    budget : float
+        Tokens a step takes at most [token]; under datasheet ceilings a prompt is never cut.
+
+    Returns
+    -------
+    tuple
+        Chunks [1], tokens of each [token], tokens before it [token].
+    """
+    chunks = 1 if bound.curves is None else max(1, ceil(tokens / budget))
+    size = tokens / chunks
+    return chunks, size, cached + (chunks - 1) / 2.0 * size
 
 
 def prompt_totals(bound: BoundTable, tokens: Array, cached: Array, budget: Array) -> StepTotals:

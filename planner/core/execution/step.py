@@ -16,9 +16,13 @@ from planner.core.execution.times import (
     overhead_time,
     pass_time,
     prompt_core_time,
+    prompt_overhead,
     state_time,
 )
+from planner.core.operators.attention import Cores
+from planner.core.operators.elementwise import Passes
 from planner.core.operators.flow import Flow
+from planner.core.operators.recurrent import States
 from planner.core.quantities.arrays import Array
 
 BOUNDS = ("memory", "compute", "communication", "overhead")
@@ -49,22 +53,6 @@ class StepCost:
     def step_time(self) -> Array:
         """Time of the step, shape (*grid) [s]."""
         return np.asarray(self.total(self.time) + self.overhead)
-
-    def variant(self, index: int) -> StepCost:
-        """One variant of a stacked step, without its axis.
-
-        Parameters
-        ----------
-        index : int
-            Its place on the variant axis.
-
-        Returns
-        -------
-        StepCost
-            Arrays of shape (op,).
-        """
-        arrays = {name: getattr(self, name)[..., index] for name in StepCost.__dataclass_fields__ if name != "names"}
-        return StepCost(names=self.names, **arrays)
 
     def total(self, values: Array) -> Array:
         """Sum over rows of count × value.
@@ -141,13 +129,8 @@ def decode_parts(bound: BoundTable, batch: Array, context: Array) -> tuple[list[
     """
     table = bound.table
     local = table.sequences_on_rank(batch)
-    cores = None
-    if table.cores.names:
-        wide, deep = np.broadcast_arrays(local, context) if np.shape(local) != np.shape(context) else (local, context)
-        flow = table.cores.decode(wide, deep)
-        cores = (flow, decode_core_time(bound, flow, wide, deep))
-    parts = _parts(bound, tokens=local, head=local, group=table.expert_group_tokens(local), cores=cores,
-                   states=table.states.decode(local), longest=None)
+    before, behind = token_parts(bound, local, local, table.expert_group_tokens(local))
+    parts = [*before, *decode_sequences(bound, local, context), *behind]
     return parts, overhead_time(bound, local, local, local)
 
 
@@ -189,51 +172,113 @@ def prompt_parts(bound: BoundTable, tokens: Array, cached: Array) -> tuple[list[
     tuple
         Parts, each on the grid its numbers vary on, and the overhead [s].
     """
-    table = bound.table
     tokens = np.asarray(tokens, dtype=np.float64)
     one = np.ones_like(tokens)
-    cores = None
-    if table.cores.names:
-        long, old = np.broadcast_arrays(tokens, np.asarray(cached, dtype=np.float64))
-        flow = table.cores.prefill(long, old)
-        cores = (flow, prompt_core_time(bound, flow))
-    parts = _parts(bound, tokens=tokens, head=one, group=tokens, cores=cores, states=table.states.prefill(one, tokens),
-                   longest=tokens)
-    overhead = overhead_time(bound, tokens, one, one)
-    if bound.curves is not None:
-        over = bound.curves.profile.overhead
-        overhead = overhead + (over.prefill_step + over.prefill_per_layer * table.layers
-                               + over.per_prefill_token * tokens)
-    return parts, overhead
+    before, behind = token_parts(bound, tokens, one, tokens)
+    parts = [*before, *prompt_sequences(bound, tokens, np.asarray(cached, dtype=np.float64)), *behind]
+    return parts, overhead_time(bound, tokens, one, one) + prompt_overhead(bound, tokens)
 
 
-def _parts(bound: BoundTable, *, tokens: Array, head: Array, group: Array, cores: tuple[Flow, Array] | None,
-           states: Flow, longest: Array | None) -> list[Part]:
-    """The operator groups of a step, each on the smallest grid that its numbers vary on."""
+def decode_sequences(bound: BoundTable, local: Array, context: Array) -> list[Part]:
+    """The groups that see sequences, attention cores and recurrent states, in a decode step.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings.
+    local : ndarray
+        Sequences on this rank [1]; broadcasts against context.
+    context : ndarray
+        Mean context of a sequence [token].
+
+    Returns
+    -------
+    list of Part
+        At most one each.
+    """
     table, parts = bound.table, []
+    if table.cores.names:
+        wide, deep = np.broadcast_arrays(local, context) if np.shape(local) != np.shape(context) else (local, context)
+        flow = table.cores.decode(wide, deep)
+        parts.append(_part(bound, table.cores, flow, decode_core_time(bound, flow, wide, deep)))
+    if table.states.names:
+        flow = table.states.decode(local)
+        parts.append(_part(bound, table.states, flow, state_time(bound, flow, None)))
+    return parts
+
+
+def prompt_sequences(bound: BoundTable, tokens: Array, cached: Array) -> list[Part]:
+    """The same over a prompt.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings.
+    tokens : ndarray
+        Prompt tokens computed [token]; broadcasts against cached.
+    cached : ndarray
+        Tokens of the prompt already in the cache [token].
+
+    Returns
+    -------
+    list of Part
+        At most one each.
+    """
+    table, parts = bound.table, []
+    if table.cores.names:
+        long, old = np.broadcast_arrays(tokens, cached) if tokens.shape != cached.shape else (tokens, cached)
+        flow = table.cores.prefill(long, old)
+        parts.append(_part(bound, table.cores, flow, prompt_core_time(bound, flow)))
+    if table.states.names:
+        flow = table.states.prefill(np.ones_like(tokens), tokens)
+        parts.append(_part(bound, table.states, flow, state_time(bound, flow, tokens)))
+    return parts
+
+
+def token_parts(bound: BoundTable, tokens: Array, head: Array, group: Array) -> tuple[list[Part], list[Part]]:
+    """The groups that see only numbers of tokens, be they decoded or of a prompt.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings.
+    tokens : ndarray
+        Tokens of the step on this rank [token], shape (*grid).
+    head : ndarray
+        Those that need logits [token], shape (*grid).
+    group : ndarray
+        Tokens over the expert group [token], shape (*grid).
+
+    Returns
+    -------
+    tuple of list
+        Groups before those that see sequences, and behind them.
+    """
+    table = bound.table
+    first, last = [], []
     if table.matmuls.names:
-        flow = table.matmuls.flow(tokens, head)
-        parts.append(Part(names=table.matmuls.names, count=table.matmuls.count, flow=flow, peak=bound.matmul_peak,
-                          time=matmul_time(bound, flow, table.matmuls.tokens(tokens, head)), link=None))
+        m = table.matmuls.tokens(tokens, head)
+        flow = table.matmuls.flow(m)
+        first.append(Part(names=table.matmuls.names, count=table.matmuls.count, flow=flow, peak=bound.matmul_peak,
+                          time=matmul_time(bound, flow, m), link=None))
     if table.mixtures.names:
         flow = table.mixtures.flow(group)
-        parts.append(Part(names=table.mixtures.names, count=table.mixtures.count, flow=flow, peak=bound.mixture_peak,
+        first.append(Part(names=table.mixtures.names, count=table.mixtures.count, flow=flow, peak=bound.mixture_peak,
                           time=mixture_time(bound, flow, group), link=None))
-    if cores is not None:
-        parts.append(Part(names=table.cores.names, count=table.cores.count, flow=cores[0], time=cores[1], link=None,
-                          peak=_half(bound, table.cores.count)))
-    if table.states.names:
-        parts.append(Part(names=table.states.names, count=table.states.count, flow=states, link=None,
-                          time=state_time(bound, states, longest), peak=_half(bound, table.states.count)))
     if table.passes.names:
         flow = table.passes.flow(tokens)
-        parts.append(Part(names=table.passes.names, count=table.passes.count, flow=flow, link=None,
-                          time=pass_time(bound, flow, tokens), peak=_half(bound, table.passes.count)))
+        last.append(_part(bound, table.passes, flow, pass_time(bound, tokens)))
     if table.collectives.names:
-        parts.append(Part(names=table.collectives.names, count=table.collectives.count, flow=None,
-                          time=collective_time(bound, tokens, head), link=table.collectives.volume(tokens, head),
-                          peak=_half(bound, table.collectives.count)))
-    return parts
+        message = table.collectives.message(tokens, head)
+        volume = table.collectives.volume(message)
+        last.append(Part(names=table.collectives.names, count=table.collectives.count, flow=None, link=volume,
+                         time=collective_time(bound, message, volume), peak=_half(bound, table.collectives.count)))
+    return first, last
+
+
+def _part(bound: BoundTable, group: Cores | States | Passes, flow: Flow, time: Array) -> Part:
+    """A group that runs under the 16-bit peak."""
+    return Part(names=group.names, count=group.count, flow=flow, time=time, peak=_half(bound, group.count), link=None)
 
 
 def _assembled(parts: list[Part], overhead: Array, bandwidth: Array, grid: tuple[int, ...]) -> StepCost:
@@ -259,4 +304,6 @@ def _assembled(parts: list[Part], overhead: Array, bandwidth: Array, grid: tuple
 
 
 def _half(bound: BoundTable, count: Array) -> Array:
-    return np.full(count.shape, bound.half_peak)
+    peak = np.empty(count.shape)
+    peak[...] = bound.half_peak
+    return peak

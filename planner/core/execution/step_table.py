@@ -114,6 +114,25 @@ class PlainStepTable:
     per_pair: float
     per_request: float
     prefill_extra: float
+    grown: float = 0.0
+    """To add to every base [s]."""
+
+    def raised(self, grown: float) -> PlainStepTable:
+        """The same table with every base longer.
+
+        Parameters
+        ----------
+        grown : float
+            Growth of the attention floors, as :func:`planner.core.execution.tabulate.floor_growth` gives it [s].
+
+        Returns
+        -------
+        PlainStepTable
+            Sharing its lists.
+        """
+        return PlainStepTable(
+            nodes=self.nodes, base=self.base, windows=self.windows, per_context_token=self.per_context_token,
+            per_pair=self.per_pair, per_request=self.per_request, prefill_extra=self.prefill_extra, grown=grown)
 
     def base_on_grid(self, tokens: float) -> tuple[float, float]:
         """Base time and its slope at one token count.
@@ -128,9 +147,10 @@ class PlainStepTable:
         tuple of float
             base(n) [s] and d base / d n [s/token], as :meth:`StepTable.base_on_grid`.
         """
-        low = min(max(bisect_right(self.nodes, tokens) - 1, 0), len(self.nodes) - 2)
-        start, at = self.base[low], self.nodes[low]
-        slope = (self.base[low + 1] - start) / (self.nodes[low + 1] - at)
+        nodes, base, grown = self.nodes, self.base, self.grown
+        low = bisect_right(nodes, tokens, 1, len(nodes) - 1) - 1
+        start, at = base[low] + grown, nodes[low]
+        slope = (base[low + 1] + grown - start) / (nodes[low + 1] - at)
         return start + slope * (tokens - at), slope
 
 

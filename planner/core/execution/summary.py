@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from planner.core.execution.step import BOUNDS, Part, StepCost
-from planner.core.quantities.arrays import Array
+from planner.core.quantities import numeric as num
+from planner.core.quantities.arrays import Array, Numeric
+from planner.core.quantities.numeric import Number
 
 MEMORY, COMPUTE, COMMUNICATION, OVERHEAD = range(4)
+Row: TypeAlias = tuple[str, float, float, float, float, float, float, float, float]
 _LAUNCH_SHARE = 0.3
 """An operator whose roofline part is a smaller share of its time is bound by its own launch [1]."""
 
@@ -75,16 +79,15 @@ def classify(part: Part, bandwidth: Array) -> Array:
         link = part.link if part.link is not None else np.zeros_like(part.time)
         return np.where(link > 0, COMMUNICATION, MEMORY)
     peak = part.peak.reshape(part.peak.shape + (1,) * (part.time.ndim - part.peak.ndim))
-    codes: Array = _kinds(part.time, part.flow.work, part.flow.traffic, np.asarray(False), peak, bandwidth)
+    codes: Array = _kinds(part.time, part.flow.work, part.flow.traffic, peak, bandwidth)
     return codes
 
 
-def _kinds(time: Array, work: Array, traffic: Array, linked: Any, peak: Array, bandwidth: Array) -> Any:  # noqa: ANN401 - number or array
-    """Codes of what binds, from times and flows of the same shape."""
+def _kinds(time: Numeric, work: Numeric, traffic: Numeric, peak: Numeric, bandwidth: Numeric) -> Number:
+    """Codes of what binds operators that are no communication, from times and flows of the same shape."""
     memory, compute = traffic / bandwidth, work / peak
-    kinds = np.where(compute >= memory, COMPUTE, MEMORY)
-    kinds = np.where(np.maximum(memory, compute) < _LAUNCH_SHARE * time, OVERHEAD, kinds)
-    return np.where(linked, COMMUNICATION, kinds)
+    kinds = num.where(compute >= memory, COMPUTE, MEMORY)
+    return num.where(num.maximum(memory, compute) < _LAUNCH_SHARE * time, OVERHEAD, kinds)
 
 
 def summarise(cost: StepCost, repeats: float = 1.0) -> StepSummary:
@@ -102,23 +105,48 @@ def summarise(cost: StepCost, repeats: float = 1.0) -> StepSummary:
     StepSummary
         Totals over executions and repeats.
     """
-    times = cost.count * cost.time * repeats
-    kinds = _kinds(cost.time, cost.work, cost.traffic, cost.link > 0, cost.peak, cost.bandwidth)
-    overhead = float(cost.overhead) * repeats
-    total = float(times.sum()) + overhead
-    sums = np.bincount(kinds, weights=times, minlength=len(BOUNDS))
-    sums[OVERHEAD] += overhead
-    scale = cost.count * repeats
-    flop, traffic, link = scale * cost.work, scale * cost.traffic, scale * cost.link
-    columns = zip(cost.names, (cost.count * repeats).tolist(), flop.tolist(), traffic.tolist(), link.tolist(),
-                  times.tolist(), kinds.tolist(), strict=True)
-    operators = tuple(
-        OperatorCost(name=name, executions=count, flop=w, traffic_bytes=q, link_bytes=sent,
-                     intensity=w / q if q > 0 else None, time_s=t, bound=BOUNDS[kind])
-        for name, count, w, q, sent, t, kind in columns if t > 0)
+    columns = (cost.count, cost.peak, cost.time, cost.link, cost.work, cost.weights, cost.cache, cost.activations)
+    rows = zip(cost.names, *(column.tolist() for column in columns), strict=True)
+    return told(rows, float(cost.overhead), float(cost.bandwidth), repeats)
+
+
+def told(rows: Iterable[Row], overhead: float, bandwidth: float, repeats: float) -> StepSummary:
+    """A step from its operators' plain numbers.
+
+    Parameters
+    ----------
+    rows : iterable of tuple
+        Name, count [1], π [FLOP/s], time [s], bytes sent [byte], work [FLOP], bytes of weights, of the cache and of
+        activations [byte], each of one execution.
+    overhead : float
+        Time beside the operators [s].
+    bandwidth : float
+        β [byte/s].
+    repeats : float
+        Times the step is executed [1].
+
+    Returns
+    -------
+    StepSummary
+        Totals over executions and repeats.
+    """
+    shares = [0.0] * len(BOUNDS)
+    operators = []
+    total = flop = read = kept = moved = sent = 0.0
+    for name, count, peak, time, link, work, weights, cache, activations in rows:
+        times, traffic = count * repeats, weights + cache + activations
+        kind = COMMUNICATION if link > 0 else _kinds(time, work, traffic, peak, bandwidth)
+        here, spent, done, through = times * time, times * link, times * work, times * traffic
+        shares[kind] += here
+        total, flop, sent = total + here, flop + done, sent + spent
+        read, kept, moved = read + times * weights, kept + times * cache, moved + times * activations
+        if here > 0:
+            intensity = done / through if through > 0 else None
+            operators.append(OperatorCost(name, times, done, through, spent, intensity, here, BOUNDS[kind]))
+    beside = overhead * repeats
+    shares[OVERHEAD] += beside
+    total += beside
     return StepSummary(
-        time_s=total, flop=float(flop.sum()), weights_bytes=float((scale * cost.weights).sum()),
-        cache_bytes=float((scale * cost.cache).sum()), activation_bytes=float((scale * cost.activations).sum()),
-        link_bytes=float(link.sum()), bound=BOUNDS[int(sums.argmax())],
-        shares={name: float(share) for name, share in zip(BOUNDS, sums / total, strict=True)}, overhead_s=overhead,
-        operators=operators)
+        time_s=total, flop=flop, weights_bytes=read, cache_bytes=kept, activation_bytes=moved, link_bytes=sent,
+        bound=BOUNDS[shares.index(max(shares))], overhead_s=beside, operators=tuple(operators),
+        shares={name: share / total for name, share in zip(BOUNDS, shares, strict=True)})

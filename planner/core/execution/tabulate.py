@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
+
 import numpy as np
 
 from planner.core.execution.bound import BoundTable, widen
@@ -9,15 +11,13 @@ from planner.core.execution.step_table import StepTable
 from planner.core.execution.times import (
     collective_time,
     decode_core_time,
-    fixed_overhead,
     matmul_time,
     mixture_time,
     pass_time,
     prompt_core_time,
     state_time,
-    streaming_slopes,
 )
-from planner.core.hardware.efficiency.attention import decode_floor
+from planner.core.hardware.efficiency.attention import DecodeCurve, decode_floor
 from planner.core.operators.flow import Flow, rows
 from planner.core.quantities.arrays import Array
 
@@ -48,19 +48,18 @@ def step_table(bound: BoundTable, context: Array) -> StepTable:
     grid = np.asarray(context, dtype=np.float64)
     nodes = np.broadcast_to(NODES, (*grid.shape, NODES.size))
     one = np.ones_like(nodes)
-    base = _sum(table.collectives.count, collective_time(bound, nodes, one), nodes)
+    base = _collectives(bound, nodes, one)
     base = base + _matmuls(bound, nodes, one)
     if table.mixtures.names:
         everyone = table.expert_group_tokens(nodes)
         flow = table.mixtures.flow(everyone)
         base = base + _sum(table.mixtures.count, mixture_time(bound, flow, everyone), nodes)
     if table.passes.names:
-        base = base + _sum(table.passes.count, pass_time(bound, table.passes.flow(nodes), nodes), nodes)
-    per_token, per_head = streaming_slopes(bound, grid)
+        base = base + _sum(table.passes.count, pass_time(bound, nodes), nodes)
     prompt, pair = _prompt_slopes(bound, grid)
-    head = _head_slope(bound, grid) + per_head
-    floor = fixed_overhead(bound) + _floors(bound, grid)
-    base = base + (floor + np.zeros_like(grid))[..., None] + (per_token + prompt)[..., None] * nodes
+    head = _head_slope(bound, grid) + bound.terms.per_head
+    floor = bound.terms.fixed + _floors(bound, grid)
+    base = base + (floor + np.zeros_like(grid))[..., None] + (bound.terms.per_token + prompt)[..., None] * nodes
     spans, slopes, per_sequence = _context_slopes(bound, grid)
     over = None if bound.curves is None else bound.curves.profile.overhead
     request = 0.0 if over is None else over.per_request
@@ -92,6 +91,78 @@ def floor_growth(bound: BoundTable, context: Array, reference: float) -> Array:
     return _floors(bound, where) - _floors(bound, np.full_like(where, reference))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionFloors:
+    """What :func:`floor_growth` needs of a table, in plain numbers for one context at a time."""
+
+    rows: tuple[tuple[float, float, float, DecodeCurve], ...]
+    """Count, stride and span of each attention core, and its curve."""
+    scale: float
+    """Share of a floor left in a graph [1]."""
+    reference: float
+    """Floors of a step at the context a step table was built at [s]."""
+
+    def growth(self, context: float) -> float:
+        """How much longer a step's attention floors are at a context than at the reference.
+
+        Parameters
+        ----------
+        context : float
+            [token].
+
+        Returns
+        -------
+        float
+            [s].
+        """
+        return self.at(context) - self.reference
+
+    def at(self, context: float) -> float:
+        """Floors of all attention cores in a decode step.
+
+        Parameters
+        ----------
+        context : float
+            [token].
+
+        Returns
+        -------
+        float
+            [s].
+        """
+        total = 0.0
+        for count, stride, span, curve in self.rows:
+            total += count * decode_floor(curve, context=min(context / stride, span), batch=0.0, floor_scale=self.scale)
+        return total
+
+
+def attention_floors(bound: BoundTable, reference: float) -> AttentionFloors:
+    """The attention floors of a table in plain numbers.
+
+    Parameters
+    ----------
+    bound : BoundTable
+        Operators under ceilings, without variants.
+    reference : float
+        Context a step table was built at [token].
+
+    Returns
+    -------
+    AttentionFloors
+        Without rows under datasheet ceilings, which have no floors.
+    """
+    if bound.curves is None or bound.curves.decode is None:
+        return AttentionFloors(rows=(), scale=1.0, reference=0.0)
+    cores, curve = bound.table.cores, bound.curves.decode
+    names = [field.name for field in fields(curve)]
+    columns = zip(*(getattr(curve, name).tolist() for name in names), strict=True)
+    plain = [DecodeCurve(**dict(zip(names, values, strict=True))) for values in columns]
+    made = AttentionFloors(
+        rows=tuple(zip(cores.count.tolist(), cores.stride.tolist(), cores.span.tolist(), plain, strict=True)),
+        scale=float(bound.curves.profile.overhead.floor_scale), reference=0.0)
+    return replace(made, reference=made.at(reference))
+
+
 def _sum(count: Array, times: Array, like: Array) -> Array:
     return np.asarray((rows(count, like) * times).sum(axis=0))
 
@@ -100,8 +171,16 @@ def _matmuls(bound: BoundTable, tokens: Array, head: Array) -> Array:
     group = bound.table.matmuls
     if not group.names:
         return np.zeros_like(tokens)
-    flow = group.flow(tokens, head)
-    return _sum(group.count, matmul_time(bound, flow, group.tokens(tokens, head)), tokens)
+    m = group.tokens(tokens, head)
+    return _sum(group.count, matmul_time(bound, group.flow(m), m), tokens)
+
+
+def _collectives(bound: BoundTable, tokens: Array, head: Array) -> Array:
+    group = bound.table.collectives
+    if not group.names:
+        return np.zeros_like(tokens)
+    message = group.message(tokens, head)
+    return _sum(group.count, collective_time(bound, message, group.volume(message)), tokens)
 
 
 def _head_slope(bound: BoundTable, like: Array) -> Array:
@@ -112,10 +191,7 @@ def _head_slope(bound: BoundTable, like: Array) -> Array:
     if not heads.any():
         return np.zeros_like(like)
     slope = (_matmuls(bound, one, many) - _matmuls(bound, one, one)) / (_HEAD_PROBE - 1)
-    if bound.table.collectives.names:
-        count = bound.table.collectives.count
-        slope = slope + (_sum(count, collective_time(bound, one, many), like)
-                         - _sum(count, collective_time(bound, one, one), like)) / (_HEAD_PROBE - 1)
+    slope = slope + (_collectives(bound, one, many) - _collectives(bound, one, one)) / (_HEAD_PROBE - 1)
     return np.asarray(slope)
 
 
@@ -168,7 +244,8 @@ def _core_floor(bound: BoundTable, batch: Array, contexts: Array) -> Array:
     if bound.curves is None or bound.curves.decode is None:
         return np.zeros_like(contexts)
     curve, scale = widen(bound.curves.decode, batch), bound.curves.profile.overhead.floor_scale
-    return decode_floor(curve, context=contexts / rows(bound.table.cores.stride, batch), batch=0.0, floor_scale=scale)
+    attended = contexts / rows(bound.table.cores.stride, batch)
+    return np.asarray(decode_floor(curve, context=attended, batch=0.0, floor_scale=scale))
 
 
 def _state_slope(bound: BoundTable, like: Array) -> Array:

@@ -7,16 +7,10 @@ import numpy as np
 from planner.core.execution.bound import BoundTable, widen
 from planner.core.execution.roofline import time_overlapped
 from planner.core.hardware.efficiency.attention import decode_attention_time, prompt_attention_time
-from planner.core.hardware.efficiency.collective import all_reduce_time, gather_time
-from planner.core.hardware.efficiency.gemm import gemm_time
 from planner.core.hardware.efficiency.linear import recurrent_decode_time, recurrent_prompt_time
 from planner.core.hardware.efficiency.moe import moe_stream_bytes, moe_time, touched_share
-from planner.core.hardware.efficiency.pointwise import pointwise_time
 from planner.core.operators.flow import Flow, rows
 from planner.core.quantities.arrays import Array
-
-_HALF_BYTES = 2.0  # [byte] activations between kernels
-_LOGIT_BYTES = 4.0  # [byte] logits are sampled in fp32
 
 
 def _wide(values: Array, like: Array) -> Array:
@@ -26,13 +20,9 @@ def _wide(values: Array, like: Array) -> Array:
 def matmul_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     """Time of each GEMM row, shape (op, *grid) [s]; ``tokens`` has shape (op, *grid)."""
     grid = tokens[0]
-    peak, beta = rows(bound.matmul_peak, grid), _wide(bound.bandwidth, grid)
-    if bound.curves is None or bound.curves.gemm is None:
-        return time_overlapped(flow.work, flow.traffic, peak, beta)
-    curve, over = widen(bound.curves.gemm, grid), bound.curves.profile.overhead
-    return gemm_time(curve, work=flow.work, traffic=flow.traffic, tokens=tokens,
-                     inputs=rows(bound.table.matmuls.inputs, grid), peak=peak, bandwidth=beta,
-                     floor_scale=over.floor_scale)
+    if bound.terms.gemm is None:
+        return time_overlapped(flow.work, flow.traffic, rows(bound.matmul_peak, grid), _wide(bound.bandwidth, grid))
+    return widen(bound.terms.gemm, grid).time(work=flow.work, traffic=flow.traffic, tokens=tokens)
 
 
 def mixture_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
@@ -96,62 +86,35 @@ def state_time(bound: BoundTable, flow: Flow, longest: Array | None) -> Array:
     return np.maximum(timed, time_overlapped(flow.work, flow.traffic, peak, beta))
 
 
-def pass_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
+def pass_time(bound: BoundTable, tokens: Array) -> Array:
     """Time of each element-wise row, shape (op, *grid) [s]."""
-    peak, beta = _wide(bound.half_peak, tokens), _wide(bound.bandwidth, tokens)
-    floor = time_overlapped(flow.work, flow.traffic, peak, beta)
-    if bound.curves is None:
-        return floor
-    return np.maximum(pointwise_time(bound.curves.profile.pointwise, traffic=flow.traffic, bandwidth=beta), floor)
+    return rows(bound.terms.passes, tokens) * tokens
 
 
-def collective_time(bound: BoundTable, tokens: Array, head_tokens: Array) -> Array:
-    """Time of each communication row, shape (op, *grid) [s]."""
-    group = bound.table.collectives
-    message, rate = group.message(tokens, head_tokens), rows(bound.link_rate, tokens)
-    ideal = group.volume(tokens, head_tokens) / rate
+def collective_time(bound: BoundTable, message: Array, volume: Array) -> Array:
+    """Time of each communication row for its message and the bytes sent for it [byte], shape (op, *grid) [s]."""
+    grid = message[0]
+    ideal = volume / rows(bound.link_rate, grid)
     if bound.curves is None:
         return ideal
-    profile = bound.curves.profile
-    ranks, scale = rows(group.ranks, tokens), profile.overhead.collective_scale
-    out = np.empty_like(ideal)
-    for index, kind in enumerate(group.kinds):
-        one = {"ranks": ranks[index], "link_rate": rate[index], "scale": scale}
-        if kind == "all_reduce":
-            out[index] = all_reduce_time(profile.all_reduce, message=message[index], **one)
-        elif kind == "gather":
-            out[index] = gather_time(profile.gather, total=message[index], **one)
-        else:  # one neighbour: a gather's latency and half of its two-rank volume
-            out[index] = gather_time(profile.gather, total=2.0 * message[index], ranks=2.0, link_rate=rate[index],
-                                     scale=scale)
-    return np.maximum(out, ideal)
+    timed = np.empty(message.shape)
+    for run, terms in bound.terms.links:
+        timed[run] = widen(terms, grid).time(message[run])
+    return np.maximum(timed, ideal)
 
 
 def overhead_time(bound: BoundTable, tokens: Array, head_tokens: Array, batch: Array) -> Array:
     """What a step costs beside its operators: launches, host work, sampling, extra passes, shape (*grid) [s]."""
     if bound.curves is None:
         return np.zeros(np.broadcast_shapes(tokens.shape, batch.shape))
-    per_token, per_head = streaming_slopes(bound, tokens)
-    return (fixed_overhead(bound) + per_token * tokens + per_head * head_tokens
+    terms = bound.terms
+    return (terms.fixed + _wide(terms.per_token, tokens) * tokens + _wide(terms.per_head, tokens) * head_tokens
             + bound.curves.profile.overhead.per_request * batch)
 
 
-def fixed_overhead(bound: BoundTable) -> float:
-    """Launch gaps and host work of a step that do not depend on its tokens [s]."""
+def prompt_overhead(bound: BoundTable, tokens: Array) -> Array:
+    """What a step with prompt tokens costs beyond its :func:`overhead_time`, shape (*grid) [s]."""
     if bound.curves is None:
-        return 0.0
+        return np.zeros_like(tokens)
     over = bound.curves.profile.overhead
-    kinds = sum(over.per_kind.get(kind, 0.0) * count for kind, count in bound.table.kind_layers.items())
-    return over.per_layer * bound.table.layers + kinds + over.per_step * bound.table.layout.pipeline
-
-
-def streaming_slopes(bound: BoundTable, like: Array) -> tuple[Array, Array]:
-    """Seconds per token of hidden-stream passes no operator row carries, and per logit row of sampling."""
-    if bound.curves is None:
-        return np.asarray(0.0), np.asarray(0.0)
-    table, point = bound.table, bound.curves.profile.pointwise
-    rate = point.memory * _wide(bound.bandwidth, like)
-    passes = point.layer_passes * table.hidden * _HALF_BYTES * table.layers
-    missing = 0.0 if table.coarse else max(passes - table.norm_bytes_per_token, 0.0)
-    logits = point.logit_passes * _wide(table.vocabulary_on_rank, like) * _LOGIT_BYTES
-    return np.asarray(missing / rate), np.asarray(logits / rate)
+    return over.prefill_step + over.prefill_per_layer * bound.table.layers + over.per_prefill_token * tokens

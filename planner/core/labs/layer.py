@@ -189,11 +189,11 @@ def _streams(bound: BoundTable, tokens: Array) -> tuple[list[_Part], list[_Part]
     """GEMM and element-wise rows of ``tokens`` tokens."""
     table = bound.table
     half = np.broadcast_to(bound.half_peak, table.passes.count.shape)
-    products, passes = table.matmuls.flow(tokens, tokens), table.passes.flow(tokens)
+    products, passes = table.matmuls.flow(table.matmuls.tokens(tokens, tokens)), table.passes.flow(tokens)
     m = table.matmuls.tokens(tokens, tokens)
     return (_parts(bound, table.matmuls.names, table.matmuls.count, products, matmul_time(bound, products, m),
                    bound.matmul_peak),
-            _parts(bound, table.passes.names, table.passes.count, passes, pass_time(bound, passes, tokens), half))
+            _parts(bound, table.passes.names, table.passes.count, passes, pass_time(bound, tokens), half))
 
 
 def _decode(bound: BoundTable, shape: LayerShape) -> list[_Part]:

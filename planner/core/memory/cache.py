@@ -112,6 +112,23 @@ class CacheFootprint:
         """
         return pool / num.maximum(self.bytes_per_sequence(tokens), _LEAST)
 
+    def capacity_tokens(self, pool: Numeric, tokens: Numeric) -> Number:
+        """Tokens a pool holds when every sequence has this length.
+
+        Parameters
+        ----------
+        pool : float or ndarray
+            Bytes for the cache [byte], shape (*grid).
+        tokens : float or ndarray
+            Length of every sequence [token], shape (*grid).
+
+        Returns
+        -------
+        float or ndarray
+            [token], shape (*grid).
+        """
+        return self.sequences(pool, tokens) * tokens
+
     def longest(self, pool: Numeric) -> Number:
         """The longest sequence a pool holds.
 

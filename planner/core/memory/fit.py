@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
+
+import numpy as np
 
 from planner.core.memory.allocator import PagedPool
 from planner.core.memory.budget import Reservation
@@ -47,6 +50,8 @@ class MemoryFit:
     """Length of the longest wanted request [token]."""
     cut: CacheFootprint | PagedPool
     """How a sequence fills the pool."""
+    decoding: CacheFootprint | PagedPool
+    """How it fills the pool while it decodes."""
     ranks: int
     """Data-parallel ranks, each with a pool of its own [1]."""
     states: Number
@@ -54,12 +59,14 @@ class MemoryFit:
 
     def sequences(self, tokens: Number) -> Number:
         """Whole sequences that the replica holds at once while they decode at a context [1]."""
-        return whole_sequences(self.cut.decoding(), self.kv_pool_bytes, tokens, self.states, self.ranks)
+        return whole_sequences(self.decoding, self.kv_pool_bytes, tokens, self.states, self.ranks)
 
     @property
     def max_context_tokens(self) -> Number:
         """The longest sequence the pool holds, worked out when asked for [token]."""
-        return num.minimum(self.cut.longest(self.kv_pool_bytes), _UNLIMITED)
+        pool = self.kv_pool_bytes
+        return num.minimum(self.cut.longest(pool) if isinstance(pool, np.ndarray) else _longest(self.cut, pool),
+                           _UNLIMITED)
 
     @property
     def reason(self) -> str:
@@ -102,10 +109,105 @@ def whole_sequences(cut: CacheFootprint | PagedPool, pool: Number, tokens: Numbe
     return num.minimum(num.floor(num.minimum(cut.sequences(pool, tokens), states)) * ranks, _UNLIMITED)
 
 
-def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, utilization: Numeric, weights: float,
-               reserved: Reservation, request_tokens: Numeric, longest: Numeric | None,
-               paged: PagedPool | None = None) -> MemoryFit:
-    """Whether weights and at least one request fit, and how many.
+@lru_cache(maxsize=4096)
+def _longest(cut: CacheFootprint | PagedPool, pool: float) -> Number:
+    """What a pool holds at the longest: a search for pools of several kinds of layers, whatever the load."""
+    return cut.longest(pool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheRoom:
+    """What one replica has for its cache, whatever the length of its requests; fields as in :class:`MemoryFit`."""
+
+    footprint: CacheFootprint
+    layout: Layout
+    reserved: Reservation
+    capacity_bytes: float
+    usable_bytes: Number
+    weights_bytes: float
+    free_bytes: Number
+    pool_bytes: Number
+    longest: Numeric | None
+    """A length that must fit as well [token]."""
+    cut: CacheFootprint | PagedPool
+    decoding: CacheFootprint | PagedPool
+    states: Number
+
+    def wanted(self, request_tokens: Numeric) -> Number:
+        """The longest sequence that must fit.
+
+        Parameters
+        ----------
+        request_tokens : float or ndarray
+            Input and output of one request [token].
+
+        Returns
+        -------
+        float or ndarray
+            [token].
+        """
+        return request_tokens if self.longest is None else num.maximum(request_tokens, self.longest)
+
+    def fits(self, request_tokens: Numeric) -> Number:
+        """Whether weights, reserves and the longest wanted request fit.
+
+        Parameters
+        ----------
+        request_tokens : float or ndarray
+            Input and output of one request [token].
+
+        Returns
+        -------
+        bool or ndarray
+            Of the grid.
+        """
+        return self.free_bytes >= self.cut.bytes_per_sequence(self.wanted(request_tokens))
+
+    def max_concurrency(self, request_tokens: Numeric) -> Number:
+        """Requests of a length that the replica holds at once.
+
+        Parameters
+        ----------
+        request_tokens : float or ndarray
+            Input and output of one request [token].
+
+        Returns
+        -------
+        float or ndarray
+            Whole requests [1].
+        """
+        return whole_sequences(self.cut, self.pool_bytes, request_tokens, self.states, self.layout.data)
+
+    def fit(self, request_tokens: Numeric) -> MemoryFit:
+        """The whole report for requests of a length.
+
+        Parameters
+        ----------
+        request_tokens : float or ndarray
+            Input and output of one request [token].
+
+        Returns
+        -------
+        MemoryFit
+            With the shortfall in bytes when it does not fit.
+        """
+        free, wanted = self.free_bytes, self.wanted(request_tokens)
+        need = self.cut.bytes_per_sequence(wanted)
+        length = request_tokens if self.longest is None else self.longest  # engines print what the longest would hold
+        tokens = num.minimum(self.cut.capacity_tokens(self.pool_bytes, length) * self.layout.data, _UNLIMITED)
+        return MemoryFit(
+            fits=free >= need, need_bytes=need, free_bytes=free, shortfall_bytes=num.maximum(need - free, 0.0),
+            capacity_bytes=self.capacity_bytes, usable_bytes=self.usable_bytes, weights_bytes=self.weights_bytes,
+            activation_bytes=self.reserved.activation_bytes, other_bytes=self.reserved.other_bytes,
+            kv_pool_bytes=self.pool_bytes,
+            kv_bytes_per_token=self.footprint.bytes_per_token * self.layout.tensor * self.layout.pipeline,
+            kv_capacity_tokens=num.floor(tokens), max_concurrency=self.max_concurrency(request_tokens),
+            wanted_tokens=wanted, cut=self.cut, decoding=self.decoding, ranks=self.layout.data, states=self.states)
+
+
+def cache_room(footprint: CacheFootprint, layout: Layout, *, capacity: float, utilization: Numeric, weights: float,
+               reserved: Reservation, longest: Numeric | None, paged: PagedPool | None = None) -> CacheRoom:
+    """What weights and reserves leave for the cache of a replica.
 
     Parameters
     ----------
@@ -121,8 +223,6 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
         Weights on the busiest rank [byte].
     reserved : Reservation
         What the engine keeps beside them.
-    request_tokens : float or ndarray
-        Input and output of one request [token].
     longest : float, ndarray or None
         A length that must fit as well [token].
     paged : PagedPool or None
@@ -130,24 +230,15 @@ def memory_fit(footprint: CacheFootprint, layout: Layout, *, capacity: float, ut
 
     Returns
     -------
-    MemoryFit
-        With the shortfall in bytes when it does not fit.
+    CacheRoom
+        Bytes on the busiest GPU.
     """
     usable = reserved.usable(capacity, utilization, weights)
     free = (usable - weights - reserved.activation_bytes - reserved.other_bytes) * reserved.token_share
-    wanted = request_tokens if longest is None else num.maximum(request_tokens, longest)
     apart = paged is None and reserved.token_share < 1.0 and footprint.state_bytes > 0.0
-    cut = paged or (replace(footprint, state_bytes=0.0) if apart else footprint)
-    need = cut.bytes_per_sequence(wanted)
-    pool = num.maximum(free, 0.0)
-    length = request_tokens if longest is None else longest  # engines print what their longest requests would hold
-    tokens = cut.sequences(pool, length) * length if paged is None else paged.capacity_tokens(pool, length)
+    cut, pool = paged or (replace(footprint, state_bytes=0.0) if apart else footprint), num.maximum(free, 0.0)
     states = pool * (1.0 - reserved.token_share) / reserved.token_share / footprint.state_bytes if apart else inf
-    return MemoryFit(
-        fits=free >= need, need_bytes=need, free_bytes=free, shortfall_bytes=num.maximum(need - free, 0.0),
-        capacity_bytes=capacity, usable_bytes=usable, weights_bytes=weights, activation_bytes=reserved.activation_bytes,
-        other_bytes=reserved.other_bytes, kv_pool_bytes=pool,
-        kv_bytes_per_token=footprint.bytes_per_token * layout.tensor * layout.pipeline,
-        kv_capacity_tokens=num.floor(num.minimum(tokens * layout.data, _UNLIMITED)),
-        max_concurrency=whole_sequences(cut, pool, request_tokens, states, layout.data),
-        wanted_tokens=wanted, cut=cut, ranks=layout.data, states=states)
+    return CacheRoom(
+        footprint=footprint, layout=layout, reserved=reserved, capacity_bytes=capacity, usable_bytes=usable,
+        weights_bytes=weights, free_bytes=free, pool_bytes=pool, longest=longest, states=states, cut=cut,
+        decoding=cut.decoding())

@@ -44,11 +44,10 @@ def causal_pairs(tokens: Array, cached: Array, span: Array) -> Array:
     -----
     Continuous in T and c₀ (the sum's closed form), exact at whole numbers.
     """
-    growing = np.clip(span - cached, 0.0, tokens)  # queries that still see every earlier key
+    growing = np.minimum(np.maximum(span - cached, 0.0), tokens)  # queries that still see every earlier key
     full = tokens - growing
     flat = np.where(full > 0, span, 0.0)  # inf · 0 must not appear
-    flat = np.where(np.isfinite(flat), flat, 0.0)
-    return growing * cached + growing * (growing + 1) / 2 + full * flat
+    return np.asarray(growing * cached + growing * (growing + 1) / 2 + full * flat)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +105,7 @@ class Cores:
         """
         entries = self.attended(context) * batch
         cache = rows(self.entry_bytes, context) * (entries + batch / rows(self.stride, context))
-        flat = np.zeros_like(entries)
+        flat = np.zeros(entries.shape)
         return Flow(work=rows(self.heads * self.decode_flop, context) * entries, weights=flat, cache=cache,
                     activations=rows(self.io_bytes, context) * batch + flat)
 
@@ -145,7 +144,7 @@ class Cores:
         """
         pairs = self.pairs(tokens, cached)
         entries = (cached + 2.0 * tokens) / rows(self.stride, tokens)  # read once, the new ones also written
-        flat = np.zeros_like(pairs)
+        flat = np.zeros(pairs.shape)
         return Flow(work=rows(self.heads * self.prefill_flop, tokens) * pairs, weights=flat,
                     cache=rows(self.entry_bytes, tokens) * entries + flat,
                     activations=rows(self.io_bytes, tokens) * tokens + flat)

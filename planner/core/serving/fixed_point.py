@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from planner.core.quantities import numeric as num
 from planner.core.quantities.numeric import Number
-from planner.core.serving.policy import PrefillOrder
 from planner.core.serving.step_law import TINY, StepLaw
 
 ITERATIONS = 10
@@ -107,28 +106,27 @@ class Guess(NamedTuple):
 
 def _lumps(law: StepLaw, guess: Guess, room: Number) -> tuple[Number, Number, Number]:
     """Chunk of one prompt, lump of a step that has prompts, share of such steps."""
-    prompt = law.lengths.prompt
+    prompt, arriving = law.lengths.prompt, guess.rate * guess.others
     chunk = num.minimum(prompt, room)
-    interval = guess.step if law.policy.order is PrefillOrder.MIXED else guess.biased_step
-    expected = num.maximum(guess.rate * guess.others * interval * prompt / chunk, TINY)
+    interval = guess.step if law.mixed else guess.biased_step
+    expected = num.maximum(arriving * interval * prompt / chunk, TINY)
     lump = num.minimum(chunk * expected / at_least_one(expected), room)
-    phi = num.minimum(guess.rate * guess.others * guess.step * prompt / lump, 1.0)
+    phi = num.minimum(arriving * guess.step * prompt / lump, 1.0)
     return chunk, lump, phi
 
 
 def _lump_variance(law: StepLaw, lump: Number, chunk: Number) -> Number:
     """Variance of the prompt tokens of a step that has some: their lengths and their number."""
     prompts = num.maximum(lump / chunk, 1.0)
-    spread = law.lengths.prompt_square / law.lengths.prompt**2 - 1.0
-    return chunk**2 * (prompts * spread + (prompts - 1.0))
+    return chunk**2 * (prompts * (law.prompt_spread - 1.0) + (prompts - 1.0))
 
 
 def _gate(law: StepLaw, guess: Guess, t_decode: Number, per_token: Number, lump: Number, chunk: Number,
           load: Number) -> tuple[Number, Number]:
     """Mean time between tokens and the length-biased gate an arrival waits for."""
     step = t_decode / (1.0 - load)
-    if law.policy.order is PrefillOrder.MIXED:
-        square = law.lengths.prompt * chunk * law.lengths.prompt_square / law.lengths.prompt**2
+    if law.mixed:
+        square = law.lengths.prompt * chunk * law.prompt_spread
         variance = per_token**2 * guess.rate * guess.others * step * square / (1.0 - load**2)
         return step, step + variance / step
     prefill = per_token * lump
@@ -138,8 +136,9 @@ def _gate(law: StepLaw, guess: Guess, t_decode: Number, per_token: Number, lump:
 
 def _backlog(law: StepLaw, guess: Guess, step: Number, room: Number, t_full: Number) -> Number:
     """Mean wait for prompt tokens ahead that overflow their step: a reflected random walk of tokens per step."""
-    arriving = guess.rate * step * law.lengths.prompt
-    deviation = num.sqrt(guess.rate * step * law.lengths.prompt_square)
+    finished = guess.rate * step
+    arriving = finished * law.lengths.prompt
+    deviation = num.sqrt(finished * law.lengths.prompt_square)
     drift = num.maximum(room - arriving, 1e-3 * room)
     overshoot = num.minimum(SIEGMUND * drift / num.maximum(deviation, TINY), LARGEST_EXPONENT)
     queue = deviation**2 / (2.0 * drift) * num.exp(-overshoot)
@@ -161,31 +160,28 @@ def relax(law: StepLaw, guess: Guess) -> Flow:
     Flow
         Consistent with the guess's rate and batch.
     """
-    t_decode, slope, base = law.decode(guess.batch)
-    room = law.room(guess.batch)
+    batch, rate, others, busy, prompt = guess.batch, guess.rate, guess.others, guess.busy, law.lengths.prompt
+    t_decode, slope, base = law.decode(batch)
+    room = law.room(batch)
     chunk, lump, phi = _lumps(law, guess, room)
     any_rank = at_least_one(-law.groups * num.log1p(-num.minimum(phi, 1.0 - 1e-9)))
     overlap = any_rank / num.maximum(phi, TINY)
-    a_lump = law.per_token(lump, guess.batch, base)
-    felt = (guess.others + overlap - 1.0) * law.lengths.prompt * a_lump
+    a_lump = law.per_token(lump, batch, base)
+    felt = (others + overlap - 1.0) * prompt * a_lump
     turn = law.decode_steps * t_decode / num.maximum(guess.users * num.maximum(felt, TINY), TINY)
-    load = num.minimum(guess.rate * felt, 1.0 / (1.0 + turn) - 1e-6)
-    load = num.maximum(load, 0.0)
-    inherited = load * num.maximum(guess.own - guess.step, 0.0) / num.maximum(law.decode_steps, 1.0)
+    load = num.maximum(num.minimum(rate * felt, 1.0 / (1.0 + turn) - 1e-6), 0.0)
+    inherited = load * num.maximum(guess.own - guess.step, 0.0) / law.answering
     step, biased = _gate(law, guess, t_decode + inherited, a_lump, lump, chunk, load)
-    group = law.lengths.prompt * (1.0 + guess.rate * guess.others * biased * guess.busy
-                                  * (1.0 + num.minimum(1.0, room / law.lengths.prompt)) / 2.0)
+    group = prompt * (1.0 + rate * others * biased * busy * (1.0 + num.minimum(1.0, room / prompt)) / 2.0)
     piece = num.minimum(group, room)
-    fixed = t_decode if law.policy.order is PrefillOrder.MIXED else 0.0 * t_decode
-    a_own = law.per_token(piece, guess.batch, base)
+    fixed = t_decode if law.mixed else 0.0 * t_decode
+    a_own = law.per_token(piece, batch, base)
     own = fixed * num.maximum(group / piece, 1.0) + a_own * group
-    t_full = fixed + a_own * room
-    backlog = (_backlog(law, guess, step, room, t_full) if law.policy.order is PrefillOrder.MIXED
+    backlog = (_backlog(law, guess, step, room, fixed + a_own * room) if law.mixed
                else _exhaustive_wait(law, guess, a_own, load))
-    return Flow(rate=guess.rate, batch=guess.batch, mean_batch=guess.rate * law.decode_steps * step,
-                t_decode=t_decode, t_mixed=fixed + a_lump * lump, step=step, phi=any_rank, lump=lump,
-                per_token=a_lump, biased_step=biased, own=own, backlog=backlog, busy=guess.busy, load=load,
-                group=group, slope=slope)
+    return Flow(rate=rate, batch=batch, mean_batch=rate * law.decode_steps * step, t_decode=t_decode,
+                t_mixed=fixed + a_lump * lump, step=step, phi=any_rank, lump=lump, per_token=a_lump,
+                biased_step=biased, own=own, backlog=backlog, busy=busy, load=load, group=group, slope=slope)
 
 
 def _exhaustive_wait(law: StepLaw, guess: Guess, per_token: Number, load: Number) -> Number:
@@ -211,7 +207,7 @@ def token_cap(law: StepLaw, running: Number) -> tuple[Number, Number]:
         Batch [1] and rate [1/s]. Where prompts run alone only the rate is capped: a request takes its prompt's time in
         the fullest step and its share of decode steps of all that run.
     """
-    if law.policy.order is not PrefillOrder.MIXED:
+    if not law.mixed:
         t_decode, _, base = law.decode(running)
         prompt = law.lengths.prompt * law.per_token(law.room(running), running, base)
         return 0.0 * running + inf, 1.0 / (prompt + law.decode_steps * t_decode / running)

@@ -9,7 +9,6 @@ from planner.core.quantities import numeric as num
 from planner.core.quantities.numeric import Number
 from planner.core.serving.fixed_point import Flow, at_least_one
 from planner.core.serving.percentiles import Z50, Z95, Z99, lognormal_quantile, normal_quantile
-from planner.core.serving.policy import PrefillOrder
 from planner.core.serving.step_law import TINY, StepLaw
 
 
@@ -100,7 +99,7 @@ def _first_token_variance(law: StepLaw, flow: Flow) -> Number:
 
 def _backlog_variance(law: StepLaw, flow: Flow, own_rate: Number) -> Number:
     """Variance of the wait behind prompts ahead: M/G/1 (Takács), for the share of requests that queue at all."""
-    spread = law.lengths.prompt_square / law.lengths.prompt**2
+    spread = law.prompt_spread
     idle = num.maximum(1.0 - flow.rate * own_rate * law.lengths.prompt, 0.02)
     single = flow.rate * own_rate**2 * law.lengths.prompt_square / (2.0 * idle)
     third = flow.rate * (own_rate * law.lengths.prompt * spread)**3 / (3.0 * idle)
@@ -113,22 +112,21 @@ def _lump_moments(law: StepLaw, flow: Flow) -> tuple[Number, Number]:
     """Mean and variance of the prompt tokens of a step that has some."""
     chunk = num.minimum(law.lengths.prompt, law.room(flow.batch))
     prompts = num.maximum(flow.lump / chunk, 1.0)
-    spread = law.lengths.prompt_square / law.lengths.prompt**2 - 1.0
-    return flow.lump, chunk**2 * (prompts * spread + prompts - 1.0)
+    return flow.lump, chunk**2 * (prompts * (law.prompt_spread - 1.0) + prompts - 1.0)
 
 
 def _pace_variance(law: StepLaw, flow: Flow) -> Number:
     """Variance of a request's mean gap: prompts that arrive while it decodes lengthen its stay, and so meet more."""
     arriving = flow.rate * flow.step * flow.per_token**2 * law.lengths.prompt_square
     answers = law.lengths.output_square / law.lengths.output**2
-    pace: Number = arriving / (1.0 - flow.load)**2 * answers / num.maximum(law.decode_steps, 1.0)
+    pace: Number = arriving / (1.0 - flow.load)**2 * answers / law.answering
     return pace
 
 
 def _stalls(law: StepLaw, flow: Flow) -> tuple[Number, Number, Number]:
     """Share of gaps that prompts lengthen, and mean and variance of what they add [1, s, s²]."""
     a = flow.per_token
-    if law.policy.order is PrefillOrder.MIXED:
+    if law.mixed:
         lump, variance = _lump_moments(law, flow)
         return flow.phi, a * lump, a**2 * variance
     share = at_least_one(flow.rate * flow.t_decode * law.policy.poll_steps) / law.policy.poll_steps
@@ -142,7 +140,7 @@ def _gap_p99(law: StepLaw, flow: Flow, batch_variance: Number) -> Number:
     share, mean, variance = _stalls(law, flow)
     within = num.maximum(1.0 - 0.01 / num.maximum(share, TINY), 0.0)
     extra = lognormal_quantile(num.maximum(mean, TINY), variance, normal_quantile(within))
-    if law.policy.order is PrefillOrder.MIXED:
+    if law.mixed:
         extra = num.minimum(extra, flow.per_token * num.maximum(law.room(flow.batch), flow.lump))
     plain = lognormal_quantile(flow.t_decode, batch_variance, Z99)
     mixed = num.sqrt((plain - flow.t_decode)**2 + num.where(within > 0.0, extra, 0.0)**2)

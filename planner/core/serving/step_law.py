@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.core.execution.step_table import Steps
 from planner.core.quantities import numeric as num
@@ -35,6 +35,24 @@ class StepLaw:
     data ranks in the expert exchange, micro-batches in the pipeline, which nothing overtakes [1]."""
     stages: Number
     """Pipeline stages, hence micro-batches that share one rank's sequence limit [1]."""
+    mixed: bool = field(init=False)
+    """Whether prompt tokens share a step with decodes."""
+    whole: bool = field(init=False)
+    """Whether prompts are never split."""
+    pair_time: Number = field(init=False)
+    """Attention of a prompt token to the keys before it [s/token]."""
+    prompt_spread: Number = field(init=False)
+    """E[u²]/E[u]² [1]."""
+    answering: Number = field(init=False)
+    """Decode steps of a request, at least one [1]."""
+
+    def __post_init__(self) -> None:
+        """Work out what no load changes."""
+        object.__setattr__(self, "mixed", self.policy.order is PrefillOrder.MIXED)
+        object.__setattr__(self, "whole", self.policy.chunking is Chunking.WHOLE)
+        object.__setattr__(self, "pair_time", self.table.per_pair * self.lengths.pairs_per_token)
+        object.__setattr__(self, "prompt_spread", self.lengths.prompt_square / self.lengths.prompt**2)
+        object.__setattr__(self, "answering", num.maximum(self.decode_steps, 1.0))
 
     def decode(self, batch: Number) -> tuple[Number, Number, Number]:
         """Time of a pure decode step, its slope in the batch and its base part.
@@ -70,10 +88,11 @@ class StepLaw:
         ndarray
             Against the decode step it is mixed into, or in full for a scheduler that runs prompts alone [s/token].
         """
-        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else 0.0 * batch
-        already = base if self.policy.order is PrefillOrder.MIXED else 0.0 * base
-        step, _ = self.table.base_on_grid(beside + tokens)
-        return (step - already + self.table.prefill_extra) / tokens + self.table.per_pair * self.lengths.pairs_per_token
+        if self.mixed:
+            step, _ = self.table.base_on_grid(self.query_tokens * batch + tokens)
+            return (step - base + self.table.prefill_extra) / tokens + self.pair_time
+        step, _ = self.table.base_on_grid(tokens)
+        return (step + self.table.prefill_extra) / tokens + self.pair_time
 
     def room(self, batch: Number) -> Number:
         """Prompt tokens a step can take beside the decodes.
@@ -88,9 +107,8 @@ class StepLaw:
         ndarray
             At least one; a scheduler that keeps prompts whole takes the longest of them [token].
         """
-        beside = self.query_tokens * batch if self.policy.order is PrefillOrder.MIXED else 0.0 * batch
-        free = num.maximum(self.budget - beside, 1.0)
-        return num.maximum(free, self.lengths.prompt) if self.policy.chunking is Chunking.WHOLE else free
+        free = num.maximum(self.budget - self.query_tokens * batch if self.mixed else self.budget, 1.0)
+        return num.maximum(free, self.lengths.prompt) if self.whole else free
 
 
 def bind(table: Steps, lengths: RequestLengths, policy: SchedulerPolicy, limits: ServingLimits) -> StepLaw:

@@ -26,7 +26,7 @@ _ALIKE = {
     "<": "\u2264\u2266",
     ">": "\u2265\u2267",
     "'": "\u2019\u2018",
-    " ": "\"\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1~\u2248`\t\u2026\u00b7\u2022",
+    " ": '"\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1~\u2248`\t\u2026\u00b7\u2022',
 }
 """Signs read as another: times signs and the Cyrillic kha as x, dashes, comparisons, quotes, ornaments as space."""
 _SIGNS = str.maketrans(

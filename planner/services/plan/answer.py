@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from planner.core.errors import InvalidQuantity
-from planner.core.execution.prompt import prompt_cost
-from planner.core.execution.summary import summarise
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.memory.fit import MemoryFit
@@ -87,7 +85,9 @@ class PlanService:
         resolved, deployment, notes = self.resolve(question)
         tokens = request_tokens(question.workload)
         configuration = self.compiler.smallest(resolved, deployment, tokens)
-        return configuration, replace(deployment, tensor_parallel=configuration.layout.tensor), notes
+        tensor = configuration.layout.tensor
+        chosen = deployment if deployment.tensor_parallel == tensor else replace(deployment, tensor_parallel=tensor)
+        return configuration, chosen, notes
 
     def answer(self, question: PlanQuestion) -> dict[str, Any]:
         """The whole plan in the contract's names."""
@@ -97,19 +97,16 @@ class PlanService:
         fit = configuration.fit(deployment, tokens)
         load = load_of(configuration, deployment, workload, fit)
         varied = self._variants.get(configuration.key, lambda: variants_of(self.compiler, configuration, deployment))
-        cost, format_times, lever_times = varied.steps(load.batch, load.context)
-        step = summarise(cost)
-        cached = workload.prefix_cache_hit * workload.input_tokens
-        prompt = prompt_cost(configuration.bound, max(workload.input_tokens - cached, 1.0), cached,
-                             float(deployment.max_num_batched_tokens))
+        timed = varied.timed(load.batch, load.context, workload, float(deployment.max_num_batched_tokens))
+        step = timed.step
         steady = load.steady
         answer: dict[str, Any] = {
             "model": configuration.resolved.model_id, "sku": configuration.resolved.chip.id,
             "deployment": _deployment(configuration, deployment), "fit": fit_section(fit),
-            "decode": decode_section(configuration, load, step), "prefill": prefill_section(prompt),
-            "precision": precision_section(varied.formats, format_times, deployment, load),
+            "decode": decode_section(configuration, load, step), "prefill": prefill_section(timed.prompt),
+            "precision": precision_section(varied.formats, timed.formats, deployment, load),
             "serving": steady and serving_section(configuration, steady, question), "cost": None,
-            "levers": lever_section(varied.changes, lever_times, configuration, deployment, load, fit, step.time_s),
+            "levers": lever_section(varied.changes, timed.levers, configuration, deployment, load, fit, step.time_s),
         }
         if question.usd_per_gpu_hour is not None and answer["serving"] is not None:
             answer["cost"] = cost_section(configuration, answer["serving"], question.usd_per_gpu_hour)

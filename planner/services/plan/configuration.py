@@ -17,16 +17,16 @@ from planner.core.architecture.model import Model, ModelCard, WeightScheme
 from planner.core.architecture.parameters import count_parameters
 from planner.core.errors import InvalidLayout
 from planner.core.execution.bound import BoundTable, bind
-from planner.core.execution.crossover import Crossings, crossings
+from planner.core.execution.crossover import Crossings, batch_critical, batch_critical_effective, crossings
 from planner.core.execution.step_table import PlainStepTable, StepTable
-from planner.core.execution.tabulate import floor_growth, step_table
+from planner.core.execution.tabulate import AttentionFloors, attention_floors, floor_growth, step_table
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.memory.allocator import BLOCK_TOKENS, PagedPool, paged_pool
 from planner.core.memory.budget import Reservation, reservation
 from planner.core.memory.cache import CacheFootprint, cache_footprint
 from planner.core.memory.era import era_of
-from planner.core.memory.fit import MemoryFit, memory_fit
+from planner.core.memory.fit import CacheRoom, MemoryFit, cache_room
 from planner.core.memory.needs import layer_needs
 from planner.core.memory.weights import weight_bytes_on_rank
 from planner.core.operators.card import lower_card
@@ -107,6 +107,8 @@ class Configuration:
     policy: SchedulerPolicy
     crossings: Crossings
     """Where the batch changes what limits a step, at datasheet ceilings."""
+    batch_critical: float
+    batch_critical_effective: float
     memo: Memo = field(default_factory=lambda: Memo(64), compare=False)
     """What only some questions need, worked out when first asked for: step tables, reservations, block cuts."""
 
@@ -121,9 +123,14 @@ class Configuration:
         return self.memo.get("plain", lambda: self.steps.plain())  # noqa: PLW0108 - steps is made only when needed
 
     @property
-    def parameters(self) -> float:
-        """All parameters of the language model [1]."""
-        return self.memo.get("parameters", lambda: _parameters(self.resolved.model))
+    def floors(self) -> AttentionFloors:
+        """Attention floors beside those of the reference context."""
+        return self.memo.get("floors", lambda: attention_floors(self.bound, REFERENCE_CONTEXT))
+
+    @property
+    def nominal_bytes(self) -> float:
+        """s·P, all parameters of the language model at the block weights' size [byte]."""
+        return self.memo.get("nominal", lambda: _nominal_bytes(self.resolved.model, self.table.block_format))
 
     def step_table(self, context: Array) -> StepTable:
         """The step table with attention floors at these contexts, for a grid."""
@@ -133,15 +140,15 @@ class Configuration:
 
     def plain_table(self, context: float) -> PlainStepTable:
         """The same in plain numbers, for one point."""
-        grown = float(floor_growth(self.bound, np.asarray(context), REFERENCE_CONTEXT))
-        return replace(self.plain, base=[time + grown for time in self.plain.base])
+        return self.plain.raised(self.floors.growth(context))
 
     def fit(self, deployment: Deployment, request_tokens: Numeric) -> MemoryFit:
         """The memory of one replica under a deployment's limits."""
-        return memory_fit(
-            self.footprint, self.layout, capacity=self.resolved.chip.memory_bytes,
-            utilization=deployment.memory_utilization, weights=self.weights_bytes, reserved=self.reserved(deployment),
-            request_tokens=request_tokens, longest=deployment.max_model_len, paged=self.cut(deployment))
+        return self.room(deployment).fit(request_tokens)
+
+    def room(self, deployment: Deployment) -> CacheRoom:
+        """What a deployment's limits leave for the cache."""
+        return self._kept("room", deployment, self._room)
 
     def cut(self, deployment: Deployment) -> PagedPool | None:
         """How the engine cuts the KV pool into blocks; None where it keeps a pool for each kind of layer."""
@@ -153,11 +160,18 @@ class Configuration:
 
     def _kept(self, what: str, deployment: Deployment, make: Callable[[Deployment], T]) -> T:
         """Remembered by what a deployment changes of it; arrays of a sweep are not remembered."""
-        sizes = (deployment.max_num_seqs, deployment.max_num_batched_tokens, deployment.max_model_len)
-        if sizes[0].__class__ is not int or sizes[1].__class__ is not int or isinstance(sizes[2], np.ndarray):
+        sizes = (deployment.max_num_seqs, deployment.max_num_batched_tokens, deployment.max_model_len,
+                 deployment.memory_utilization)
+        if any(isinstance(size, np.ndarray) for size in sizes):
             return make(deployment)
         key = (what, deployment.engine, deployment.engine_version, *sizes)
         return self.memo.get(key, lambda: make(deployment))
+
+    def _room(self, deployment: Deployment) -> CacheRoom:
+        return cache_room(
+            self.footprint, self.layout, capacity=self.resolved.chip.memory_bytes,
+            utilization=deployment.memory_utilization, weights=self.weights_bytes, reserved=self.reserved(deployment),
+            longest=deployment.max_model_len, paged=self.cut(deployment))
 
     def _cut(self, deployment: Deployment) -> PagedPool | None:
         if self.paged is None or (deployment.engine not in HYBRID_ENGINES and len(self.paged.groups) > 1):
@@ -177,7 +191,7 @@ class Configuration:
 
     def limits(self, deployment: Deployment, fit: MemoryFit) -> ServingLimits:
         """Sizes that bound the replica under load; the KV pool is cut as its fit cuts it."""
-        kept = fit.cut.footprint(self.policy.block_tokens)
+        kept = self._kept("held", deployment, lambda _: fit.cut.footprint(self.policy.block_tokens))
         unit = kept.bytes_per_token or kept.state_bytes or 1.0
         shares = [c.bytes_per_token / unit for c in kept.classes] or [0.0]
         return ServingLimits(
@@ -197,12 +211,11 @@ class Compiler:
 
     def configuration(self, resolved: Resolved, deployment: Deployment) -> Configuration:
         """The configuration of a deployment whose tensor parallelism is given."""
-        layout = Layout(tensor=deployment.tensor_parallel or 1, pipeline=deployment.pipeline_parallel,
-                        data=deployment.data_parallel, expert=deployment.expert_parallel)
         profile = None if resolved.profile is None else (resolved.profile.id, resolved.profile.source)
-        key = (resolved.model_key, resolved.chip_key, profile, layout, deployment.engine, deployment.weights,
-               deployment.kv_cache)
-        return self._configurations.get(key, lambda: _compile(key, resolved, layout, deployment))
+        key = (resolved.model_key, resolved.chip_key, profile, deployment.tensor_parallel or 1,
+               deployment.pipeline_parallel, deployment.data_parallel, deployment.expert_parallel, deployment.engine,
+               deployment.weights, deployment.kv_cache)
+        return self._configurations.get(key, lambda: _compile(key, resolved, deployment))
 
     def smallest(self, resolved: Resolved, deployment: Deployment, request_tokens: float) -> Configuration:
         """The configuration with the least tensor parallelism that fits, else the widest inside one domain."""
@@ -236,8 +249,10 @@ def widths(resolved: Resolved) -> tuple[int, ...]:
     return tuple(2**n for n in range(7) if 2**n <= domain) or (1,)
 
 
-def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Deployment) -> Configuration:
+def _compile(key: Hashable, resolved: Resolved, deployment: Deployment) -> Configuration:
     model, chip = resolved.model, resolved.chip
+    layout = Layout(tensor=deployment.tensor_parallel or 1, pipeline=deployment.pipeline_parallel,
+                    data=deployment.data_parallel, expert=deployment.expert_parallel)
     declared = None if isinstance(model, ModelCard) else model.cache_format
     cache = cache_format((declared or "bf16") if deployment.kv_cache == AUTO else deployment.kv_cache)
     if isinstance(model, ModelCard):
@@ -254,11 +269,13 @@ def _compile(key: Hashable, resolved: Resolved, layout: Layout, deployment: Depl
         kv_cache=cache.name, scheme=scheme, table=table, ideal=ideal, bound=bound,
         footprint=cache_footprint(model, layout, cache), paged=_paged(model, layout, cache, deployment.engine),
         weights_bytes=weight_bytes_on_rank(table, model, scheme),
-        crossings=crossings(ideal), policy=_policy(deployment.engine, resolved.profile))
+        crossings=crossings(ideal), policy=_policy(deployment.engine, resolved.profile),
+        batch_critical=batch_critical(ideal), batch_critical_effective=batch_critical_effective(bound))
 
 
-def _parameters(model: Model | ModelCard) -> float:
-    return model.params if isinstance(model, ModelCard) else float(count_parameters(model).total)
+def _nominal_bytes(model: Model | ModelCard, weights: str) -> float:
+    parameters = model.params if isinstance(model, ModelCard) else float(count_parameters(model).total)
+    return parameters * weight_format(weights).bytes_per_element
 
 
 def _paged(model: Model | ModelCard, layout: Layout, cache: CacheFormat, engine: str) -> PagedPool | None:

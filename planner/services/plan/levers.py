@@ -81,8 +81,8 @@ def lever_section(found: Sequence[Change], times: list[float], configuration: Co
         if change.batch_factor * load.batch > max(load.room, load.batch):
             continue  # there is no room for it
         if short and change.real:
-            after_fit = change.configuration.fit(deployment, load.request_tokens)
-            effect = _effect("fit.max_concurrency", fit.max_concurrency, after_fit.max_concurrency)
+            most = change.configuration.room(deployment).max_concurrency(load.request_tokens)
+            effect = _effect("fit.max_concurrency", fit.max_concurrency, most)
         else:
             after = change.batch_factor * load.batch / time / change.configuration.layout.gpus
             effect = _effect("decode.tokens_per_s_per_gpu", before, after)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.core.errors import MissingFact
-from planner.core.execution.crossover import batch_critical
 from planner.services.plan.configuration import Compiler, Configuration
 from planner.services.plan.load import Load
 from planner.services.plan.question import Deployment
@@ -59,10 +58,11 @@ def _refused(choice: Choice) -> dict[str, Any]:
 
 def _row(choice: Choice, configuration: Configuration, step: float, deployment: Deployment, load: Load,
          ) -> dict[str, Any]:
-    fit = configuration.fit(deployment, load.request_tokens)
+    room = configuration.room(deployment)
     return {
         "weights": choice.weights, "kv_cache": choice.kv_cache, "compute": configuration.ideal.block_compute.pipe,
-        "batch_critical": batch_critical(configuration.ideal),
+        "batch_critical": configuration.batch_critical,
         "batch_crossover": configuration.crossings.crossover(load.context), "step_time_s": step,
-        "tokens_per_s": load.batch / step, "max_concurrency": fit.max_concurrency, "fits": fit.fits, "refused": None,
+        "tokens_per_s": load.batch / step, "max_concurrency": room.max_concurrency(load.request_tokens),
+        "fits": room.fits(load.request_tokens), "refused": None,
     }

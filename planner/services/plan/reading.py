@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from planner.core.errors import InvalidQuantity
@@ -12,6 +12,8 @@ from planner.core.workload import Workload
 from planner.services.plan.question import Deployment, Objective, PlanQuestion
 
 DEFAULT_CONCURRENCY = 64.0
+_WORKLOAD = tuple(field.name for field in fields(Workload))
+_DEPLOYMENT = tuple(field.name for field in fields(Deployment))
 
 
 def question_of(document: Mapping[str, Any], workspace: str = "default") -> PlanQuestion:
@@ -25,8 +27,10 @@ def question_of(document: Mapping[str, Any], workspace: str = "default") -> Plan
 
 def simulation_of(question: PlanQuestion) -> dict[str, Any]:
     """Where and how to play this question's load through a simulation, for answers near saturation."""
-    asked = {name: value for name, value in asdict(question.workload).items() if value is not None}
-    plan = {"model": question.model, "sku": question.sku, "deployment": asdict(question.deployment), "workload": asked,
+    workload, deployment = question.workload, question.deployment
+    asked = {name: value for name in _WORKLOAD if (value := getattr(workload, name)) is not None}
+    plan = {"model": question.model, "sku": question.sku,
+            "deployment": {name: getattr(deployment, name) for name in _DEPLOYMENT}, "workload": asked,
             "calibration": question.calibration}
     return {"method": "POST", "href": "/v1/simulations", "body": {"plan": plan}}
 

@@ -7,14 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from planner.core.execution.crossover import (
-    batch_critical,
-    batch_critical_effective,
-)
 from planner.core.execution.prompt import PromptCost
 from planner.core.execution.summary import StepSummary
 from planner.core.memory.fit import MemoryFit
-from planner.core.precision import weight_format
 from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.numeric import Number
 from planner.core.serving.steady_state import Limit, SteadyState
@@ -71,8 +66,8 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
         "fraction_of_peak": summary.flop / (peak * summary.time_s),
         "bandwidth_fraction": summary.total_bytes / (chip.bandwidth * summary.time_s),
         "kv_fraction": summary.cache_bytes / kv_and_weights if kv_and_weights else 0.0,
-        "batch_critical": batch_critical(ideal),
-        "batch_critical_effective": batch_critical_effective(configuration.bound),
+        "batch_critical": configuration.batch_critical,
+        "batch_critical_effective": configuration.batch_critical_effective,
         "batch_critical_step": None if configuration.table.coarse else crossings.critical_step(load.context),
         "batch_crossover": crossings.crossover(load.context),
         "batch_crossover_simple": simple_crossover(configuration, load.context),
@@ -83,10 +78,9 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
 def simple_crossover(configuration: Configuration, context: Numeric) -> Number:
     """s·P/KV with all parameters, as the texts write it; None where nothing is cached."""
     each = configuration.footprint.bytes_per_sequence(context)
-    if not np.any(each):
+    if not (each.any() if isinstance(each, np.ndarray) else each):
         return None
-    size = weight_format(configuration.weights).bytes_per_element
-    return configuration.parameters * size / (each * configuration.layout.tensor * configuration.layout.pipeline)
+    return configuration.nominal_bytes / (each * configuration.layout.tensor * configuration.layout.pipeline)
 
 
 def prefill_section(prompt: PromptCost) -> Answer:

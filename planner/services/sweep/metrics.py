@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.core.execution.crossover import (
-    Crossings,
-    batch_critical,
-    batch_critical_effective,
-)
+from planner.core.execution.crossover import Crossings
 from planner.core.execution.step import BOUNDS
 from planner.core.fleet.unit import usd_per_million
 from planner.core.quantities.arrays import Array
@@ -82,8 +78,8 @@ METRICS: Mapping[str, Metric] = {
     "decode.kv_fraction": lambda g: g.decode.cache / (g.decode.cache + g.decode.weights),
     "decode.fraction_of_peak": lambda g: g.decode.flop / (g.configuration.ideal.block_compute.peak * g.decode.time),
     "decode.bandwidth_fraction": lambda g: g.decode.traffic / (g.configuration.resolved.chip.bandwidth * g.decode.time),
-    "decode.batch_critical": lambda g: batch_critical(g.configuration.ideal),
-    "decode.batch_critical_effective": lambda g: batch_critical_effective(g.configuration.bound),
+    "decode.batch_critical": lambda g: g.configuration.batch_critical,
+    "decode.batch_critical_effective": lambda g: g.configuration.batch_critical_effective,
     "decode.batch_critical_step": _per_context(Crossings.critical_step),
     "decode.batch_crossover": _per_context(Crossings.crossover),
     "decode.batch_crossover_simple": lambda g: simple_crossover(g.configuration, np.asarray(g.context)),

@@ -7,7 +7,8 @@ import pytest
 
 from planner.core.execution.bound import stack_bound
 from planner.core.execution.step import decode_step, prompt_step
-from planner.core.execution.tabulate import floor_growth, step_table
+from planner.core.execution.step_table import StepTable
+from planner.core.execution.tabulate import attention_floors, floor_growth, step_table
 from planner.tests.build import MODELS, bound
 
 
@@ -41,6 +42,22 @@ def test_variants_are_the_tables_of_each() -> None:
         assert np.allclose(together.base[:, index], alone.base, rtol=1e-12)
         assert together.per_request[index] == pytest.approx(float(alone.per_request), rel=1e-12)
         assert np.allclose(together.per_context_token[:, index], alone.per_context_token, rtol=1e-12)
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_floors_in_plain_numbers_are_those_of_the_grid(model, calibrated) -> None:
+    table, contexts = bound(MODELS[model], calibrated=calibrated), np.array([1.0, 1024.0, 3000.0, 2e5])
+    made = step_table(table, np.asarray(1024.0))
+    growth = floor_growth(table, contexts, 1024.0)
+    for context, expected in zip(contexts.tolist(), growth.tolist(), strict=True):
+        grown = attention_floors(table, 1024.0).growth(context)
+        assert grown == pytest.approx(expected, rel=1e-12, abs=1e-18)
+        raised = made.plain().raised(grown)
+        assert raised.base_on_grid(70.5) == pytest.approx([float(value) for value in StepTable(
+            nodes=made.nodes, base=made.base + expected, windows=made.windows, per_pair=made.per_pair,
+            per_context_token=made.per_context_token, per_request=made.per_request,
+            prefill_extra=made.prefill_extra).base_on_grid(np.asarray(70.5))], rel=1e-9)
 
 
 def test_floor_growth_moves_a_table_between_contexts() -> None:

@@ -21,7 +21,7 @@ from planner.core.memory.budget import (
 )
 from planner.core.memory.cache import cache_footprint
 from planner.core.memory.era import era_of
-from planner.core.memory.fit import memory_fit
+from planner.core.memory.fit import cache_room
 from planner.core.memory.needs import layer_needs
 from planner.core.memory.weights import draft_bytes_on_rank, tower_bytes, weight_bytes_on_rank
 from planner.core.operators.card import lower_card
@@ -103,9 +103,9 @@ def test_weights_beside_matrices():
 def fitted(capacity, *, paged=True, request=2000.0, reserved=None):
     layout, cache = Layout(), cache_format("bf16")
     cut = paged_pool(layer_needs(LLAMA, layout, cache), block_tokens=16, batched_tokens=8192.0) if paged else None
-    return memory_fit(cache_footprint(LLAMA, layout, cache), layout, capacity=capacity, utilization=0.9, weights=16e9,
-                      reserved=reserved or Reservation(activation_bytes=1e9, other_bytes=1e9), request_tokens=request,
-                      longest=None, paged=cut)
+    room = cache_room(cache_footprint(LLAMA, layout, cache), layout, capacity=capacity, utilization=0.9, weights=16e9,
+                      reserved=reserved or Reservation(activation_bytes=1e9, other_bytes=1e9), longest=None, paged=cut)
+    return room.fit(request)
 
 
 def test_reasons_in_words():
@@ -143,11 +143,11 @@ def test_states_in_a_pool_of_their_own_bound_sequences_and_not_tokens():
     model, layout = built_in_models().model("qwen/qwen3.5-9b"), Layout(tensor=2)
     kept = cache_footprint(model, layout, cache_format("bf16"))
     reserved = Reservation(activation_bytes=0.0, other_bytes=0.0, budget="requested", token_share=1 / 1.9)
-    found = memory_fit(kept, layout, capacity=9.5 * GIB, utilization=1.0, weights=0.0, reserved=reserved,
-                       request_tokens=64.0, longest=None)
+    room = cache_room(kept, layout, capacity=9.5 * GIB, utilization=1.0, weights=0.0, reserved=reserved, longest=None)
+    found = room.fit(64.0)
     assert found.kv_pool_bytes == pytest.approx(5.0 * GIB)
     assert found.kv_capacity_tokens == pytest.approx(327_310, rel=0.01)
     assert found.max_concurrency == 4.5 * GIB // kept.state_bytes
-    long = memory_fit(kept, layout, capacity=9.5 * GIB, utilization=1.0, weights=0.0, reserved=reserved,
-                      request_tokens=30_000.0, longest=None)
-    assert long.max_concurrency == 10  # tokens bind
+    assert room.fit(30_000.0).max_concurrency == room.max_concurrency(30_000.0) == 10  # tokens bind
+    assert room.fits(64.0)
+    assert not room.fits(1e9)

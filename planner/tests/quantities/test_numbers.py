@@ -74,7 +74,7 @@ def test_units_are_written_with_prefixes() -> None:
 
 PAIRS = {num.maximum: np.maximum, num.minimum: np.minimum}
 ONES = {num.sqrt: np.sqrt, num.exp: np.exp, num.expm1: np.expm1, num.log: np.log, num.log1p: np.log1p,
-        num.floor: np.floor, num.ceil: np.ceil, num.isfinite: np.isfinite}
+        num.log2: np.log2, num.floor: np.floor, num.ceil: np.ceil, num.isfinite: np.isfinite}
 
 
 @pytest.mark.parametrize("function", PAIRS)

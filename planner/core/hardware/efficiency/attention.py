@@ -17,7 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.core.hardware.efficiency.knee import knee
+from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array, Numeric
+from planner.core.quantities.numeric import Number
 
 _FLOOR_CONTEXT = 256.0  # [token] up to here a sequence is not split over blocks that must be combined
 
@@ -52,7 +54,7 @@ class PromptCurve:
     """Share of the 16-bit dense peak reached on causal work, 0–1."""
 
 
-def decode_floor(curve: DecodeCurve, *, context: Numeric, batch: Numeric, floor_scale: Numeric = 1.0) -> Array:
+def decode_floor(curve: DecodeCurve, *, context: Numeric, batch: Numeric, floor_scale: Numeric = 1.0) -> Number:
     r"""The part of decode attention that does not grow with the summed context.
 
     .. math:: t = s_0 (t_0 + c_l \max(0, \log_2(c/256))) + t_c c + t_s B
@@ -70,12 +72,12 @@ def decode_floor(curve: DecodeCurve, *, context: Numeric, batch: Numeric, floor_
 
     Returns
     -------
-    ndarray
+    float or ndarray
         t [s], shape (op, *grid).
     """
-    doublings = np.log2(np.maximum(np.divide(context, _FLOOR_CONTEXT), 1.0))
-    return np.asarray(np.multiply(floor_scale, curve.launch + curve.growth * doublings)
-                      + np.multiply(curve.serial, context) + np.multiply(curve.per_sequence, batch))
+    doublings = num.log2(num.maximum(context / _FLOOR_CONTEXT, 1.0))
+    return (floor_scale * (curve.launch + curve.growth * doublings) + curve.serial * context
+            + curve.per_sequence * batch)
 
 
 def decode_attention_time(curve: DecodeCurve, *, work: Numeric, cache_traffic: Numeric, io_traffic: Numeric,

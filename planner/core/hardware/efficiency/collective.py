@@ -99,18 +99,72 @@ def all_reduce_time(curve: AllReduceCurve, *, message: Numeric, ranks: Numeric, 
     -----
     The step at the hand-over is real: engines stop using their own buffers at a fixed size.
     """
+    return all_reduce_terms(curve, ranks=ranks, link_rate=link_rate, scale=scale).time(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllReduceTerms:
+    """What of :func:`all_reduce_time` depends on the ranks and their link but not on the message; [s] and [s/byte]."""
+
+    one_shot: Array
+    one_shot_per_byte: Array
+    two_shot: Array
+    two_shot_per_byte: Array
+    hand_over: Array
+    """Message above which the ring takes over [byte]."""
+    ring: Array
+    ring_per_byte: Array
+
+    def time(self, message: Numeric) -> Array:
+        """Time of one all-reduce.
+
+        Parameters
+        ----------
+        message : float or ndarray
+            S [byte], shape (op, *grid).
+
+        Returns
+        -------
+        ndarray
+            t [s], shape (op, *grid).
+        """
+        own = np.minimum(message, self.hand_over)
+        time = np.minimum(self.one_shot + self.one_shot_per_byte * own, self.two_shot + self.two_shot_per_byte * own)
+        ring = self.ring + self.ring_per_byte * message
+        return np.where(np.less(own, message), np.maximum(time, ring), time)
+
+
+def all_reduce_terms(curve: AllReduceCurve, *, ranks: Numeric, link_rate: Numeric, scale: Numeric) -> AllReduceTerms:
+    """An all-reduce between given ranks.
+
+    Parameters
+    ----------
+    curve : AllReduceCurve
+        Fitted parameters.
+    ranks : float or ndarray
+        p [1]; one rank costs nothing.
+    link_rate : float or ndarray
+        One-way scale-up rate β_n of a rank [byte/s].
+    scale : float or ndarray
+        Waiting for the slowest rank: in-situ time over the isolated kernel's, at least 1.
+
+    Returns
+    -------
+    AllReduceTerms
+        Of the broadcast shape.
+    """
     p = np.maximum(ranks, 2.0)
     doublings = np.log2(p) - 1
     exchange = 2 * (p - 1) / p
     rate = np.divide(link_rate, _crowding(curve, doublings))
-    own = np.minimum(message, curve.hand_over / np.sqrt(p / 2))
-    wire = np.divide(own, np.multiply(curve.link, rate))
-    time = np.multiply(curve.per_doubling, doublings) + np.minimum(
-        curve.one_shot + (p - 1) * wire, curve.two_shot + exchange * wire)
-    ring = (curve.ring + np.multiply(curve.ring_per_doubling, doublings)
-            + (curve.staging + exchange) * np.divide(message, np.multiply(curve.ring_link, rate)))
-    time = np.where(np.less(own, message), np.maximum(time, ring), time)
-    return np.asarray(np.where(np.greater(ranks, 1), scale * time, 0.0))
+    used = np.where(np.greater(ranks, 1), scale, 0.0)
+    alpha, wire = np.multiply(curve.per_doubling, doublings), 1.0 / np.multiply(curve.link, rate)
+    return AllReduceTerms(
+        one_shot=used * (alpha + curve.one_shot), one_shot_per_byte=used * (p - 1) * wire,
+        two_shot=used * (alpha + curve.two_shot), two_shot_per_byte=used * exchange * wire,
+        hand_over=curve.hand_over / np.sqrt(p / 2),
+        ring=used * (curve.ring + np.multiply(curve.ring_per_doubling, doublings)),
+        ring_per_byte=used * (curve.staging + exchange) / np.multiply(curve.ring_link, rate))
 
 
 def _crowding(curve: AllReduceCurve, doublings: Array) -> Array:
@@ -143,10 +197,57 @@ def gather_time(curve: GatherCurve, *, total: Numeric, ranks: Numeric, link_rate
     ndarray
         t [s], shape (op, *grid).
     """
+    return gather_terms(curve, ranks=ranks, link_rate=link_rate, scale=scale).time(total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatherTerms:
+    """What of :func:`gather_time` depends on the ranks and their link but not on the bytes gathered."""
+
+    latency: Array
+    """[s]."""
+    per_byte: Array
+    """[s/byte]."""
+
+    def time(self, total: Numeric) -> Array:
+        """Time of one all-gather or reduce-scatter.
+
+        Parameters
+        ----------
+        total : float or ndarray
+            S, gathered bytes [byte], shape (op, *grid).
+
+        Returns
+        -------
+        ndarray
+            t [s], shape (op, *grid).
+        """
+        return np.asarray(self.latency + self.per_byte * total)
+
+
+def gather_terms(curve: GatherCurve, *, ranks: Numeric, link_rate: Numeric, scale: Numeric) -> GatherTerms:
+    """An all-gather or reduce-scatter between given ranks.
+
+    Parameters
+    ----------
+    curve : GatherCurve
+        Fitted parameters.
+    ranks : float or ndarray
+        p [1]; one rank costs nothing.
+    link_rate : float or ndarray
+        One-way rate of a rank [byte/s].
+    scale : float or ndarray
+        In-situ time over the isolated kernel's, at least 1.
+
+    Returns
+    -------
+    GatherTerms
+        Of the broadcast shape.
+    """
     p = np.asarray(ranks, dtype=np.float64)
-    wire = (p - 1) / p * np.divide(total, np.multiply(curve.link, link_rate))
-    latency = curve.launch + np.multiply(curve.per_doubling, np.log2(p))
-    return np.asarray(np.where(p > 1, scale * (latency + wire), 0.0))
+    used = np.where(p > 1, scale, 0.0)
+    latency = used * (curve.launch + np.multiply(curve.per_doubling, np.log2(p)))
+    return GatherTerms(latency=latency, per_byte=used * ((p - 1) / p / np.multiply(curve.link, link_rate)))
 
 
 def all_to_all_time(curve: AllToAllCurve, *, volume: Numeric, tokens: Numeric, ranks: Numeric, link_rate: Numeric,

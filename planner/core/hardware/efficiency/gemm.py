@@ -70,8 +70,70 @@ def gemm_time(curve: GemmCurve, *, work: Numeric, traffic: Numeric, tokens: Nume
     ndarray
         t [s], shape (op, *grid).
     """
-    passes = curve.quantise * np.multiply(tokens, inputs) * _SIXTEEN_BIT / bandwidth
-    walk = np.multiply(floor_scale, np.multiply(curve.serial, inputs)) / _SERIAL_UNIT
-    arms = knee(np.divide(traffic, np.multiply(curve.memory, bandwidth)),
-                np.divide(work, np.multiply(curve.compute, peak)), walk)
-    return np.asarray(np.multiply(floor_scale, curve.launch) + passes + arms)
+    terms = gemm_terms(curve, inputs=inputs, peak=peak, bandwidth=bandwidth, floor_scale=floor_scale)
+    return terms.time(work=work, traffic=traffic, tokens=tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmTerms:
+    """What of :func:`gemm_time` depends on the matrix and the chip but not on the tokens."""
+
+    launch: Array
+    """[s]."""
+    walk: Array
+    """The serial loop over the inner dimension [s]."""
+    per_token: Array
+    """Quantisation passes [s/token]."""
+    memory_rate: Array
+    """[byte/s]."""
+    compute_rate: Array
+    """[FLOP/s]."""
+
+    def time(self, *, work: Numeric, traffic: Numeric, tokens: Numeric) -> Array:
+        """Time of one GEMM.
+
+        Parameters
+        ----------
+        work : float or ndarray
+            W [FLOP], shape (op, *grid).
+        traffic : float or ndarray
+            Q [byte], shape (op, *grid).
+        tokens : float or ndarray
+            m [1], shape (op, *grid).
+
+        Returns
+        -------
+        ndarray
+            t [s], shape (op, *grid).
+        """
+        arms = knee(traffic / self.memory_rate, work / self.compute_rate, self.walk)
+        return np.asarray(self.launch + self.per_token * tokens + arms)
+
+
+def gemm_terms(curve: GemmCurve, *, inputs: Numeric, peak: Numeric, bandwidth: Numeric, floor_scale: Numeric,
+               ) -> GemmTerms:
+    """A curve on a chip for given matrices.
+
+    Parameters
+    ----------
+    curve : GemmCurve
+        Fitted parameters.
+    inputs : float or ndarray
+        k [1].
+    peak : float or ndarray
+        π [FLOP/s].
+    bandwidth : float or ndarray
+        β [byte/s].
+    floor_scale : float or ndarray
+        Share of the floor left when kernels follow each other in a graph, 0–1.
+
+    Returns
+    -------
+    GemmTerms
+        Of the broadcast shape.
+    """
+    return GemmTerms(
+        launch=np.multiply(floor_scale, curve.launch),
+        walk=np.multiply(floor_scale, np.multiply(curve.serial, inputs)) / _SERIAL_UNIT,
+        per_token=np.multiply(curve.quantise, inputs) * _SIXTEEN_BIT / bandwidth,
+        memory_rate=np.multiply(curve.memory, bandwidth), compute_rate=np.multiply(curve.compute, peak))
