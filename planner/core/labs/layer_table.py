@@ -58,7 +58,7 @@ def layer_model(d_model: int, kv_heads: int) -> Model:
 
 def _kept(group: Group, keep: list[bool]) -> Group:
     values: dict[str, Any] = {}
-    for field in fields(group):
+    for field in (field for field in fields(group) if field.init):
         value = getattr(group, field.name)
         values[field.name] = (value[np.array(keep)] if isinstance(value, np.ndarray)
                               else tuple(v for v, k in zip(value, keep, strict=True) if k))

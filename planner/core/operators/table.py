@@ -160,6 +160,7 @@ def take(table: OperatorTable, kept: slice) -> OperatorTable:
 
 
 def _take_group(group: Group, kept: slice) -> Group:
-    named = {f.name: getattr(group, f.name) for f in fields(group) if f.init}
-    return type(group)(**{name: value[..., kept] if isinstance(value, np.ndarray) else value
-                          for name, value in named.items()})
+    values: dict[str, Any] = {f.name: getattr(group, f.name) for f in fields(group) if f.init}
+    for name, value in values.items():
+        values[name] = value[..., kept] if isinstance(value, np.ndarray) else value
+    return type(group)(**values)
