@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.core.execution.floor import Ceilings, Row, Served, ceilings
 from planner.core.execution.interval import factors
+from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.evidence import known_pair
@@ -24,32 +25,37 @@ def intervals(answer: Answer, configuration: Configuration, workload: Workload) 
     profile = configuration.resolved.profile
     if profile is None:
         return {}
-    known = known_pair(profile)
-    kind = "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
-    step, first = factors(profile.spread[kind], known=known), factors(profile.spread["ttft"], known=known)
+    step, first = configuration.memo.get("spread", lambda: _spread(profile, configuration))
     limits: Ceilings = configuration.memo.get("ceilings", lambda: ceilings(configuration.bound))
-    least = limits.step(_rows(answer["decode"]))
+    least, prompt = limits.step(_rows(answer["decode"])), limits.step(_rows(answer["prefill"]))
     found: dict[str, list[float]] = {}
     _times(found, answer, {"decode.step_time_s": least}, step)
     batch = answer["decode"]["batch"]
     _rates(found, answer, {"decode.tokens_per_s": batch / least, "decode.tokens_per_s_per_user": 1.0 / least}, step)
-    _times(found, answer, {"prefill.time_s": limits.step(_rows(answer["prefill"]))}, first)
+    _times(found, answer, {"prefill.time_s": prompt}, first)
     if answer["serving"] is not None:
-        load = _served(answer, configuration, workload, limits)
+        load = _served(answer, configuration, workload, least, prompt)
         _serving(found, answer, load, (step, first))
         _rates(found, answer, _most(load, workload, limits), step)
     return found
+
+
+def _spread(profile: EfficiencyProfile, configuration: Configuration) -> tuple[Range, Range]:
+    """Factors of steps and of first tokens."""
+    known = known_pair(profile)
+    kind = "tpot_moe" if configuration.table.mixtures.names else "tpot_dense"
+    return factors(profile.spread[kind], known=known), factors(profile.spread["ttft"], known=known)
 
 
 def _rows(section: Answer) -> list[Row]:
     return [(row["name"], row["flop"], row["traffic_bytes"], row["link_bytes"]) for row in section["operators"]]
 
 
-def _served(answer: Answer, configuration: Configuration, workload: Workload, limits: Ceilings) -> Served:
+def _served(answer: Answer, configuration: Configuration, workload: Workload, step: float, prompt: float) -> Served:
     decode, prefill, layout = answer["decode"], answer["prefill"], configuration.layout
     return Served(
-        step=limits.step(_rows(decode)), step_flop=decode["flop"], step_cache_bytes=decode["traffic"]["kv_bytes"],
-        batch=decode["batch"], running=answer["serving"]["mean_batch"], prompt=limits.step(_rows(prefill)),
+        step=step, step_flop=decode["flop"], step_cache_bytes=decode["traffic"]["kv_bytes"],
+        batch=decode["batch"], running=answer["serving"]["mean_batch"], prompt=prompt,
         prompt_flop=prefill["flop"], prompt_cv=workload.input_cv, gaps=max(workload.output_tokens - 1.0, 0.0),
         groups=float(layout.data * layout.pipeline))
 
