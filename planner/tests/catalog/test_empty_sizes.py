@@ -62,3 +62,9 @@ def test_a_zero_is_no_missing_size(model, field) -> None:
 def test_a_zero_that_configs_write_on_purpose_switches_off(model, field) -> None:
     config = dict(built_in_models().record(model)["config"])
     assert read_config(config | {field: 0}, id="x").layer_count == built_in_models().model(model).layer_count
+
+
+@pytest.mark.parametrize("chosen", [[[]], [{}], [["a"], ["a"]]])
+def test_a_nested_list_is_no_number_of_experts(chosen) -> None:
+    with pytest.raises(InvalidQuantity, match="whole number"):
+        read_config({**QWEN3_NEXT, "num_experts_per_tok": chosen}, id="x")

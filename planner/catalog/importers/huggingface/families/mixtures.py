@@ -51,7 +51,7 @@ def chosen_of(f: Fields) -> int:
     f.understood("experts_per_token")
     names = ("num_experts_per_tok", "moe_k", "moe_top_k", "moe_topk", "num_experts_per_token", "experts_per_token")
     value = f.raw(*names)
-    if isinstance(value, list | tuple) and value and len(set(value)) == 1:
+    if isinstance(value, list | tuple) and value and all(one == value[0] for one in value):
         return Fields({"moe_topk": value[0]}).whole("moe_topk")
     return f.whole(*names)
 
