@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from planner.core.hardware.chip import Chip
-from planner.core.hardware.efficiency.collective import deduplicated_volume, naive_volume
+from planner.core.hardware.efficiency.all_to_all import deduplicated_volume, naive_volume
 from planner.core.hardware.efficiency.linear import CHUNK
 from planner.core.hardware.efficiency.moe import moe_stream_bytes
 from planner.core.precision import Compute, WeightFormat, compute_pipe, weight_format

@@ -8,7 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from planner.core.execution.step import BOUNDS, Part, StepCost
+from planner.core.execution.parts import Part
+from planner.core.execution.step import BOUNDS, StepCost
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import Array, Numeric
 from planner.core.quantities.numeric import Number

@@ -13,14 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.core.execution.bound import BoundTable, stack_bound, take
+from planner.core.execution.parts import Part, decode_sequences, prompt_sequences, token_parts
 from planner.core.execution.prompt import chunks_of
-from planner.core.execution.step import (
-    Part,
-    decode_parts,
-    decode_sequences,
-    prompt_sequences,
-    token_parts,
-)
+from planner.core.execution.step import decode_parts
 from planner.core.execution.summary import Row, StepSummary, told
 from planner.core.execution.times import overhead_time, prompt_overhead
 from planner.core.quantities.arrays import Array

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from planner.core.execution.step import BOUNDS, Part
+from planner.core.execution.parts import Part
+from planner.core.execution.step import BOUNDS
 from planner.core.execution.summary import classify
 from planner.core.quantities.arrays import Array
 

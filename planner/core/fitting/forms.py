@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.core.fitting.measurement import KernelTable
+from planner.core.hardware.efficiency.all_to_all import AllToAllCurve, all_to_all_time
 from planner.core.hardware.efficiency.attention import (
     DecodeCurve,
     PromptCurve,
@@ -16,10 +17,8 @@ from planner.core.hardware.efficiency.attention import (
 )
 from planner.core.hardware.efficiency.collective import (
     AllReduceCurve,
-    AllToAllCurve,
     GatherCurve,
     all_reduce_time,
-    all_to_all_time,
     gather_time,
 )
 from planner.core.hardware.efficiency.gemm import GemmCurve, gemm_time

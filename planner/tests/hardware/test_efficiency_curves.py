@@ -11,6 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.core.errors import InvalidQuantity, MissingFact
+from planner.core.hardware.efficiency.all_to_all import (
+    AllToAllCurve,
+    all_to_all_time,
+    deduplicated_volume,
+    naive_volume,
+)
 from planner.core.hardware.efficiency.attention import (
     DecodeCurve,
     PromptCurve,
@@ -20,13 +26,9 @@ from planner.core.hardware.efficiency.attention import (
 )
 from planner.core.hardware.efficiency.collective import (
     AllReduceCurve,
-    AllToAllCurve,
     GatherCurve,
     all_reduce_time,
-    all_to_all_time,
-    deduplicated_volume,
     gather_time,
-    naive_volume,
 )
 from planner.core.hardware.efficiency.gemm import GemmCurve, gemm_time
 from planner.core.hardware.efficiency.knee import knee, stack

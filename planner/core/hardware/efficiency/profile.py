@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from planner.core.errors import MissingFact
+from planner.core.hardware.efficiency.all_to_all import AllToAllCurve
 from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve
-from planner.core.hardware.efficiency.collective import AllReduceCurve, AllToAllCurve, GatherCurve
+from planner.core.hardware.efficiency.collective import AllReduceCurve, GatherCurve
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.linear import RecurrentCurve
 from planner.core.hardware.efficiency.moe import MoeCurve
