@@ -152,6 +152,7 @@ FAMILY: dict[str, Callable[[int], Scenario]] = {
     "near-tied": near_tied, "near-tied, small": lambda s: near_tied(s, load=0.3),
     "near-tied, large": lambda s: near_tied(s, load=6.0), "rising": rising,
     "rising, small": lambda s: rising(s, load=0.3), "wide": wide, "buy and rent": mixed,
-    "buy and rent, small": lambda s: mixed(s, load=0.3), "tight power": tight_power, "tight supply": tight_supply,
+    "buy and rent, small": lambda s: mixed(s, load=0.3), "buy and rent, large": lambda s: mixed(s, load=6.0),
+    "tight power": tight_power, "tight supply": tight_supply,
     "tight capital": tight_capital, "spares and spot": spares, "seasons": seasons, "two sites": two_sites,
     "by day": by_day}

@@ -120,6 +120,8 @@ def _by_units(master: Master, asked: Program, relaxed: Program, start: Array, cl
         search = Search(master=master, place=asked.columns, relaxed=relaxed, start=start, clock=clock, gap=gap)
         plan = search.best()
         found = bound.result()
+    if found.x is not None and (plan is None or float(found.fun) < ledger(plan).npv) and clock.left(1.0) > 0:
+        plan = cheaper(plan, search.with_replicas(np.asarray(found.x))[0])
     return plan, -np.inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
 
 

@@ -13,7 +13,7 @@ from planner.core.fleet.columns import Columns
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.cover import top_up_prices
 from planner.core.fleet.divisible import focused
-from planner.core.fleet.master import Master, choose
+from planner.core.fleet.master import Master, add_single_pools, choose
 from planner.core.fleet.patterns import Pattern
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.program import Program
@@ -55,7 +55,14 @@ class Search:
     gap: float
     """Relative gap to aim for [1]."""
     seen: dict[tuple[float, ...], Pattern | None] = field(default_factory=dict)
-    """Patterns by slice and units there."""
+    """Patterns by slice, units there, and units committed to."""
+    mixed: Master = field(init=False)
+    """Patterns of all fleets so far, which may be mixed."""
+
+    def __post_init__(self) -> None:
+        """Begin with what each pool needs alone, so that there is always something to choose."""
+        self.mixed = replace(self.master, patterns=[], seen=set())
+        add_single_pools(self.mixed)
 
     def best(self) -> Plan | None:
         """The cheapest fleet found in time.
@@ -65,11 +72,20 @@ class Search:
         Plan or None
             With whole replicas, or None.
         """
+        plan = self._with_room(None)
+        if self.clock.left(FIRST_SHARE) > 0:
+            # There is time to look beyond the offers the relaxation uses.
+            self.start = np.ones_like(self.start)
+            plan = self._with_room(plan)
+        return plan
+
+    def _with_room(self, plan: Plan | None) -> Plan | None:
+        """The cheapest of a plan and the fleets found while room is made where replicas do not fit."""
         slices = self.place.slices
         room = np.full(slices, FIRST_ROOM)
-        x, plan = self._units(room, None, np.ones(slices, dtype=np.bool_)), None
+        x = self._units(room, None, np.ones(slices, dtype=np.bool_))
         while x is not None:
-            found, short = self._with_replicas(x, room)
+            found, short = self.with_replicas(x)
             plan = cheaper(plan, found)
             if not short.any() or self.clock.left(LAST_SHARE) <= 0:
                 break
@@ -92,24 +108,35 @@ class Search:
         answer = solve(few, few.cost, gap=self.gap / 4, time_limit_s=max(limit, LEAST_S))
         return None if answer.x is None else _rounded(few, np.asarray(answer.x))
 
-    def _with_replicas(self, x: Array, room: Array) -> tuple[Plan | None, npt.NDArray[np.bool_]]:
-        """The fleet with whole replicas, and the slices where that took more units."""
-        master, few = self.master, focused(self.relaxed, self.place, self.start, room)
-        plan = units_of(few, x)
-        units = np.array([plan.pool_units(pool) for pool in master.scenario.pools])
-        with ThreadPoolExecutor(WORKERS) as pool:
-            patterns = list(pool.map(lambda s: self._pattern(s, units[:, s]), range(self.place.slices)))
-        short = np.array([p is None or bool((p.units > units[:, s]).any()) for s, p in enumerate(patterns)])
-        alone = replace(master, patterns=[], seen=set())
-        for pattern in patterns:
-            if pattern is None:
-                return None, short
-            alone.add(pattern)
-        return choose(alone, self.place, gap=1e-4, time_limit_s=max(self.clock.left(1.0), 0.2)), short
+    def with_replicas(self, x: Array) -> tuple[Plan | None, npt.NDArray[np.bool_]]:
+        """The fleet with whole replicas.
 
-    def _pattern(self, moment: int, units: Array) -> Pattern | None:
-        """Whole replicas on these units, or on the cheapest few more."""
-        key = (float(moment), *units.tolist())
+        Parameters
+        ----------
+        x : ndarray
+            (column,) of a fleet of whole units and divisible replicas.
+
+        Returns
+        -------
+        tuple
+            The plan, None when none was found in time, and (slice,) whether whole replicas took more units.
+        """
+        master, plan = self.master, units_of(self.relaxed, x)
+        units = np.array([plan.pool_units(pool) for pool in master.scenario.pools])
+        kept = replace(plan, running={})
+        owned = np.array([kept.pool_units(pool) for pool in master.scenario.pools])
+        with ThreadPoolExecutor(WORKERS) as pool:
+            patterns = list(pool.map(lambda s: self._pattern(s, units[:, s], owned[:, s]), range(self.place.slices)))
+        short = np.array([p is None or bool((p.units > units[:, s]).any()) for s, p in enumerate(patterns)])
+        for pattern in patterns:
+            self.mixed.add(pattern)
+        if {p.moment for p in self.mixed.patterns} != set(range(self.place.slices)):
+            return None, short
+        return choose(self.mixed, self.place, gap=1e-3, time_limit_s=max(self.clock.left(1.0), 0.2)), short
+
+    def _pattern(self, moment: int, units: Array, owned: Array) -> Pattern | None:
+        """Whole replicas on these units, else on what is owned and the cheapest rents."""
+        key = (float(moment), *units.tolist(), *owned.tolist())
         if key not in self.seen:
             one, prices = self.master.slices[moment], top_up_prices(self.master.scenario)[moment]
             shares = self.master.share_prices()[moment]
@@ -117,7 +144,7 @@ class Search:
             pattern, _ = one.cheapest(np.zeros_like(prices), shares, gap=self.gap, time_limit_s=min(limit, FIT_S),
                                       at_most=units, at_least=units)
             if pattern is None:
-                pattern, _ = one.cheapest(prices, shares, gap=self.gap, time_limit_s=limit, at_least=units)
+                pattern, _ = one.cheapest(prices, shares, gap=self.gap, time_limit_s=limit, at_least=owned)
             self.seen[key] = pattern
         return self.seen[key]
 
