@@ -6,8 +6,7 @@ slots of replicas ≤ GPUs of the units that are there, and supply, lead time, p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from planner.core.fleet.columns import Columns, columns
 from planner.core.fleet.cost import api_spending, commitment_spending, commitment_worth, rental_worth
 from planner.core.fleet.offers import Offer
 from planner.core.fleet.power import meter_power
+from planner.core.fleet.rows import Rows
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array
@@ -24,54 +24,6 @@ MOST_SHARE = 1e3
 """[1] HiGHS keeps whole numbers to 1e-6: coefficients stay far below its inverse."""
 STRUCTURE = "structure"
 """Name of rows that define what the variables mean; no conflict can be blamed on them."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Rows:
-    """Sparse rows ``lower ≤ a·x ≤ upper`` under a name, being collected."""
-
-    name: list[str] = field(default_factory=list)
-    row: list[int] = field(default_factory=list)
-    column: list[int] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)
-    lower: list[float] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
-
-    def add(self, name: str, entries: Iterable[tuple[int, float]], *, lower: float = -np.inf,
-            upper: float = np.inf) -> None:
-        """Add one row.
-
-        Parameters
-        ----------
-        name : str
-            The promise it stands for.
-        entries : iterable
-            (column, coefficient).
-        lower : float
-            Least value.
-        upper : float
-            Largest value.
-        """
-        at = len(self.name)
-        for column, value in entries:
-            if value:
-                self.row.append(at)
-                self.column.append(column)
-                self.value.append(value)
-        self.name.append(name)
-        self.lower.append(lower)
-        self.upper.append(upper)
-
-    def copy(self) -> Rows:
-        """The same rows, free to grow on their own.
-
-        Returns
-        -------
-        Rows
-            A copy.
-        """
-        return Rows(name=list(self.name), row=list(self.row), column=list(self.column), value=list(self.value),
-                    lower=list(self.lower), upper=list(self.upper))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
