@@ -8,7 +8,7 @@ from dataclasses import replace
 from planner.services.parse.canvas import BLANK, Canvas
 from planner.services.parse.skus import SkuMention
 
-_ONE = r"an?|one|single|1x|ein(?:e[mnrs]?)?|un[ae]?|uno|een|uma?|just one|only one|solo"
+_ONE = r"an?|one|single|1x|ein(?:e[mnrs]?)?|un[ae]?|uno|een|uma?|numa?|just one|only one|solo"
 _PAIRS = {
     "pair": 2,
     "couple": 2,
@@ -60,11 +60,12 @@ _LOOSE = re.compile(
     r"(?<![\w.,$€-])(?P<n>\d{1,4})\s?x?[\s-]?(?:gpus?|cards?|chips?|accelerators?|karten|cartes|tarjetas"
     r"|schede|kaarten|placas|grafikkarten|of (?:them|those|these))(?!\w)"
     r"|(?<!\w)(?:gpus?|cards?|count|gpu[\s_]?count|n[\s_]?gpus?|num[\s_]?gpus?)\s?[=:]\s?(?P<m>\d{1,4})(?!\w)"
-    r"|(?<!\w)(?P<one>one|single|a|1)\s(?:gpu|card)(?!\w)"
+    r"|(?<!\w)(?P<one>one|single|a|1)\s(?:gpu|card)(?!\w)|(?<!\w)x\s?(?P<x>\d{1,3})(?![\w.])"
 )
 _BARE = re.compile(
     r"(?:(?<!\w)(?:on|with|use|using|just|only|make it|to|auf|sur|con|mit|avec|en|try|of|have|about|take|get"
-    r"|need|su|op|met|bei|and|what about|how about|if|if we had)\s|^\s*)"
+    r"|need|su|op|met|bei|and|what about|how about|if|if we had)\s"
+    r"|^\s*(?:(?:ok|okay|so|hm+|well|fine|alright)[,.]?\s)*)"
     rf"(?P<n>\d{{1,3}})(?![\w.,%]*\d|\s?(?:k\b|%|ms\b|s\b|gb|bit|tok|in\b|out\b|h\b|/|\$|€))(?=\s*(?:instead|pls"
     rf"|please|now|then|of them|\?|!|\.|,|{BLANK}|$|stattdessen|[aà] la place|en su lugar|statt))"
 )
@@ -153,7 +154,7 @@ def loose_count(canvas: Canvas) -> int | None:
     match = canvas.first(_LOOSE)
     if match is None:
         return None
-    return 1 if match["one"] else int(match["n"] or match["m"])
+    return 1 if match["one"] else int(match["n"] or match["m"] or match["x"])
 
 
 _BOXES = re.compile(rf"(?<![\w.,$€-])(?P<n>\d{{1,3}}|an?|one)\s{_BOX}(?!\w)")

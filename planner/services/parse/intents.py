@@ -11,7 +11,7 @@ _HELP = re.compile(
     r"|\b(?:what (?:can|do) (?:you|this|it|i) (?:do|ask|type|say|offer)|what (?:are|is) you(?:r)? (?:commands"
     r"|capabilities)|how (?:do|can|does|to) (?:i |you |we |one |this |it )?(?:use (?:you|this|it)|work(?:s)?\b"
     r"|ask)|who are you|what are you"
-    r"|show (?:me )?(?:some )?examples|(?:some|give|any) (?:me )?examples?|was kannst du|que (?:sais|peux)-tu"
+    r"|show (?:me |us )?(?:some |an? )?examples?|(?:some|give|any) (?:me )?examples?|was kannst du|que (?:sais|peux)-tu"
     r"|qu[eé] (?:puedes|sabes) hacer|cosa (?:puoi|sai) fare|how does this (?:bot )?work|need help|help me(?:$"
     r"|\W*$)|help(?:\W*please|\W*pls)?\W*$)"
 )
@@ -34,7 +34,7 @@ _ACTION = re.compile(
     r"|summari[sz]e (?:this|the)|play|sing|draw)\b"
 )
 _WHY = re.compile(
-    r"\b(?:why|how come|what(?:'s| is)? (?:the )?(?:bottleneck|limiting|limits?|slowing|holding)|what (?:makes"
+    r"\b(?:why|how come|what(?:'?s| is)? (?:the )?(?:main |real |actual )?(?:bottleneck|limiting|limits?|slowing|holding)|what (?:makes"
     r"|made) it|warum|wieso|weshalb|pourquoi|por qu[eé]|perch[eé]|waarom|porqu[eê]|explain|erkl[aä]r\w*"
     r"|explique\w*|explica\w*|what explains|reason)\b|\bpor que\b"
 )

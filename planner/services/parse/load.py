@@ -56,7 +56,7 @@ _FLIGHT = (
     r"|nebenl[aä]ufig\w*)"
 )
 _PEOPLE = (
-    r"(?:users?|people|persons?|employees?|staff|seats?|heads?|humans?|folks|devs?|developers?|engineers?"
+    r"(?:users?|people|ppl|peeps|guys|persons?|employees?|staff|seats?|heads?|humans?|folks|devs?|developers?|engineers?"
     r"|students?|customers?|analysts?|agents?|colleagues?|coworkers|employees|members?|team(?:mates| members)?"
     r"|headcount|subscribers?|nutzer\w*|benutzer\w*|mitarbeiter\w*|leute|anwender|utilisateurs?|personnes"
     r"|usuarios?|personas|empleados|utenti|persone|gebruikers|medewerkers|usu[aá]rios?|lawyers?|doctors?"
@@ -90,6 +90,7 @@ _USERS_BEFORE = re.compile(
     rf"|[eé]quipe|equipo)\s?(?:=|:|of|is|size|von|de|about|around)\s?(?:about |around )?{amount('n')}(?!\s?(?:x\b"
     r"|gb|gpu|bit|tok))"
 )
+_PEOPLE_FLIGHT = re.compile(rf"{amount('n')}\s?{_PEOPLE}\s[^\d,.;:()?]{{1,40}}?\s{_FLIGHT}(?!\w)")
 _HYPHEN_TEAM = re.compile(
     rf"{amount('n')}[\s-](?:person|people|man|strong|head|user|seat|employee|dev)[\s-](?:team|company|org|startup"
     r"|group|department|shop|firm|office)"
@@ -154,7 +155,7 @@ def _seconds(word: str) -> float:
 
 def read_people(canvas: Canvas, parse: dict[str, object]) -> None:
     """Put ``concurrency`` and ``users`` into the parse; people said to be there at once are concurrency."""
-    for pattern in (_FLIGHT_AFTER, _CLIENTS_AFTER, _FLIGHT_BEFORE):
+    for pattern in (_FLIGHT_AFTER, _PEOPLE_FLIGHT, _CLIENTS_AFTER, _FLIGHT_BEFORE):
         if "concurrency" not in parse and (match := canvas.first(pattern)) is not None:
             parse["concurrency"] = counted(match, "n")
     for pattern in (_HYPHEN_TEAM, _USERS_AFTER, _USERS_BEFORE):

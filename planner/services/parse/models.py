@@ -20,7 +20,7 @@ _GENERIC = frozenset(
 )
 _NEEDS_COMPANY = frozenset(
     words("""
-    command opt seed bloom phi yi ds
+    command opt seed bloom phi yi ds open step vision ai hy
 """)
 )
 # What follows a number that ends a name: not a unit, nor a GPU it counts.

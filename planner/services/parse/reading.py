@@ -29,6 +29,7 @@ _SMALL_WORDS = re.compile(
     r"\b(?:we|i|have|has|got|need|want|for|the|our|my|about|please|pls|with|a|an|and|at|of|to|is|are|it|say|so|hi|hey"
     r"|hello|thanks|maybe|per|in|out|on|up|max|around|roughly|only|just|what|which|how|can|will|should|run|hello)\b"
 )
+_TAKEN_BACK = re.compile(r"\b(?:sorry|i mean|i meant|no wait|wait no|correction|scratch that|oops|nah|nope|no,)(?!\w)")
 _AGAINST = re.compile(r"\b(?:vs|versus|against|compared?)\b")
 
 
@@ -95,7 +96,7 @@ def read_names(canvas: Canvas, models: ModelIndex, skus: SkuIndex) -> Reading:
             reading.dropped.append(mention.entry.id)
         else:
             kept.append(mention)
-    reading.skus = counts.count_mentions(canvas, kept)
+    reading.skus = _kept(counts.count_mentions(canvas, kept), canvas.text)
     reading.models += unknown_models(canvas, models)
     return reading
 
@@ -107,6 +108,12 @@ def _corrected(mentions: list[ModelMention], text: str) -> list[ModelMention]:
         for a, b in pairwise(sorted(mentions, key=lambda m: m.start))
         if _CORRECTION.search(text[a.end : b.start])
     }
+    return [m for m in mentions if m.start not in taken_back]
+
+
+def _kept(mentions: list[SkuMention], text: str) -> list[SkuMention]:
+    """GPUs without those taken back in the same breath: "3x h200? nah, 4x h100"."""
+    taken_back = {a.start for a, b in pairwise(mentions) if _TAKEN_BACK.search(text[a.end : b.start])}
     return [m for m in mentions if m.start not in taken_back]
 
 

@@ -40,6 +40,10 @@ _QUALIFIER = re.compile(
     r"|(?:vram|hbm\d?e?|nvl72|superchip|tensor core|ada|blackwell|max-?q|gpus?(?=\s*(?:80|40)\s?gb)|edition)\b)\)?"
 )
 _BARE_MEMORY = re.compile(r"[\s-](?P<memory>\d{2,3})(?=\s*(?:$|[?!)]|[.,](?!\d)|(?:for|on|with|node|box|and|or|vs)\b))")
+_SIBLING = re.compile(
+    r"\s*(?:vs\.?|versus|or|against|/|oder|ou|o)\s*(?:the\s|an?\s)?"
+    r"(?P<of>(?P<form>sxm|pci-?e|nvl)\d?|(?P<memory>\d{2,3})\s?gb)(?!\w)"
+)
 # A bare number that is also a part (4090) is no part when a unit follows it.
 _UNIT_AHEAD = re.compile(
     r"\s?(?:k\b|tok|in\b(?!\s*(?:\x01|[48]|fp|bf|int|awq|gptq|nvfp|q\d|w\d))|out\b|ctx|context|users?|req|rps"
@@ -50,7 +54,7 @@ _UNKNOWN = re.compile(
     r"(?<![\w.-])(?:(?:nvidia|amd|intel|rtx|gtx|radeon|tesla|quadro|geforce)\s?(?:rx|rtx"
     r"|gtx)?\s?(?:[a-z]{1,3})?\d{2,4}(?:\s?(?:ti|xtx?|super))?"
     r"|gaudi\s?\d|trainium\s?\d|inferentia\s?\d|tpu\s?v?\d+[a-z]?|mi\d{2,3}[a-z]?|(?!p(?:50|75|90|95"
-    r"|99)\b)[ghlabvpk]\d{2,4}[a-z]?"
+    r"|99)\b)(?:[ghlabvpk]|g[bh])\d{2,4}[a-z]?"
     r"|m[1-5] (?:ultra|max|pro)|groq|cerebras|sambanova|sohu|jetson \w+)s?(?![\w.])"
 )
 
@@ -138,6 +142,7 @@ class SkuIndex:
             if match["part"].isdigit() and not match["brand"] and _UNIT_AHEAD.match(canvas.open, match.end()):
                 continue
             mentions.append(self._qualified(canvas, match))
+            mentions += self._siblings(canvas, match, mentions[-1].end)
             position = mentions[-1].end
         return sorted([*mentions, *self._family_mentions(canvas)], key=lambda m: m.start)
 
@@ -165,6 +170,24 @@ class SkuIndex:
         return SkuMention(
             start=start, end=end, said=canvas.text[match.start() : end].strip(), candidates=tuple(chosen[:1])
         )
+
+    def _siblings(self, canvas: Canvas, match: re.Match[str], end: int) -> list[SkuMention]:
+        """Other forms or memory sizes of a part just named: "H100 SXM vs PCIe", "A100 40GB or 80GB"."""
+        found: list[SkuMention] = []
+        while (other := _SIBLING.match(canvas.open, end)) is not None:
+            form, memory = (other["form"] or "").replace("-", ""), int(other["memory"] or 0)
+            fitting = [
+                s
+                for s in self._names[_key(match["part"])]
+                if (form and self._form(s) == form) or (memory and self._memory(s) == memory)
+            ]
+            if not fitting:
+                break
+            start, end = other.start("of"), other.end()
+            canvas.claim(start, end)
+            said = canvas.text[start:end].strip()
+            found.append(SkuMention(start=start, end=end, said=said, candidates=tuple(fitting[:1])))
+        return found
 
     def _family_mentions(self, canvas: Canvas) -> list[SkuMention]:
         names = "|".join(sorted(self.families, key=len, reverse=True))
