@@ -166,6 +166,15 @@ def box_count(canvas: Canvas) -> int | None:
     return None if match is None else int(match["n"]) if match["n"].isdigit() else 1
 
 
+_ON = re.compile(r"(?<!\w)on\s(?P<n>\d{1,3})(?=\s*(?:[,;?!]|\.(?!\d)|$))")
+
+
+def stranded_count(canvas: Canvas) -> int | None:
+    """A count whose GPU was named elsewhere: "H200s: does it fit on 8?"."""
+    match = canvas.first(_ON)
+    return None if match is None else int(match["n"])
+
+
 _BARE_ONE = re.compile(r"(?<!\w)(?:on|with|to|auf|sur|con|mit|avec|en)\s(?:just |only |a single )?one(?=\W*$)")
 
 

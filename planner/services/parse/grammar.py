@@ -68,7 +68,7 @@ class Grammar:
         self.vocabulary = vocabulary
         self._models = ModelIndex(vocabulary)
         self._skus = SkuIndex(vocabulary)
-        self._speller = Speller(self._models.known)
+        self._speller = Speller(self._models.known, self._models.pairs)
 
     def read(self, text: str, context: Mapping[str, Any] | None = None) -> Parsed:
         """The request in a text; ``context`` is the earlier answer of the thread or its ``parse`` alone."""
@@ -102,7 +102,10 @@ class Grammar:
         return [boxes * e.box if e is not None and e.box else None for e in entries]
 
     def _chosen(self, text: str, offered: tuple[str, ...] | list[str]) -> ModelEntry | None:
-        """The offered model that most parts of the text speak for, when it is only one."""
+        """The offered model that most parts of the text speak for, or that a word sets beside the others."""
+        entries = [e for identifier in offered if (e := self.vocabulary.model(identifier)) is not None]
+        if (related := relatives.among(entries, text)) is not None:
+            return related
         atoms = self._models.atoms(text)
         votes = [
             (sum(self._models.matches(m, a) for a in atoms), m.entry)

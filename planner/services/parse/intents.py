@@ -39,7 +39,7 @@ _WHY = re.compile(
     r"|explique\w*|explica\w*|what explains|reason)\b|\bpor que\b"
 )
 _COST = re.compile(
-    r"\b(?:costs?|costing|how expensive|expensive|bill|bills|tco|break[\s-]?even|self[\s-]?host\w*|pricing"
+    r"\b(?:how much (?:for|to (?:run|rent|serve|host|operate))|costs?|costing|how expensive|expensive|bill|bills|tco|break[\s-]?even|self[\s-]?host\w*|pricing"
     r"|prices?|kosten|kostet|teuer|preis\w*|co[uû]t\w*|prix|cuesta\w*|costes?|precios?|costo|costa|costano"
     r"|prezzo|kost|duur|custa|custo|pre[cç]o|cheaper|g[uü]nstiger|billiger|moins cher|m[aá]s barato|spend|pay"
     r"|[$€] ?/ ?1?m\b|usd ?/ ?m\b|dollars? per|per dollar|per \$|money|savings?|api)\b|[$€£] ?(?:/|per) ?(?:1 ?)?m|\$/m"

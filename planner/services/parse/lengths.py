@@ -67,7 +67,10 @@ _OUT_NUMBER = re.compile(
 )
 _KEYED_IN = re.compile(rf"(?<!\w)(?<!\w-)(?:{_IN})\s?[=:]\s?{amount('n')}")
 _KEYED_OUT = re.compile(rf"(?<!\w)(?<!\w-)(?:{_OUT})\s?[=:]\s?{amount('n')}")
-_GENERATE = re.compile(rf"(?:generat\w+|produc\w+|emit\w*|writ\w+|return\w*) {_FILL}{amount('n')}{_TOK}")
+_GENERATE = re.compile(
+    rf"(?:generat\w+|produc\w+|emit\w*|writ\w+|return\w*) {_FILL}{amount('n')}{_TOK}"
+    rf"|(?:answer|reply|respond)(?:ing|s)? (?:with|in) {_FILL}{amount('m')}{_TOK}?(?!\s?(?:%|ms|s\b|sec|x\b|gpu))"
+)
 _READ = re.compile(
     r"(?:read\w*|ingest\w*|feed\w*|(?:documents?|docs?|contracts?|e-?mails?|articles?|pages?|transcripts?|tickets?|reports?"
     rf"|papers?|files?|inputs?|messages?) (?:of|with|at|around|about|averaging)) {_FILL}{amount('n')}{_TOK}"
@@ -77,7 +80,7 @@ _CONTEXT_AXIS = re.compile(
     rf"|{_CONTEXT}{_FILL}{amount('c')}\s?(?:vs\.?|versus|or|against)\s?{amount('d')}"
 )
 _NUMBER_CONTEXT = re.compile(
-    rf"{free('n')}{_TOK}?[\s-]?(?:of |de |long |full |max |each )?{_CONTEXT}(?!\w)(?:[\s-]?(?:length|len|size"
+    rf"{free('n')}{_TOK}?[\s-]?(?:of |de |long |full |max |each )?{_CONTEXT}(?!\w)(?!\s?[=:]\s?\d)(?:[\s-]?(?:length|len|size"
     r"|window|tokens?))?"
 )
 _CONTEXT_NUMBER = re.compile(
@@ -107,7 +110,7 @@ def read_lengths(canvas: Canvas, parse: dict[str, object]) -> None:
     ):
         for pattern in patterns:
             if key not in parse and (match := canvas.first(pattern)) is not None:
-                parse[key] = counted(match, "n")
+                parse[key] = counted(match, "n" if match["n"] else "m")
 
 
 def read_bare_pair(canvas: Canvas, parse: dict[str, object]) -> None:

@@ -23,8 +23,10 @@ _THING = (
     r"|pedidos|aanvragen|llamadas|completions?|generations?|sessions?|searches|records?|rows?|calls|lookups"
     r"|classifications|translations)"
 )
-_RATE_UNIT = re.compile(rf"{amount('n')}\s?(?:rps|qps|r/s|req/s(?:ec)?|reqs/s(?:ec)?|/s(?:ec)?(?!\w)|hz)(?!\w)")
-_RATE_MINUTE = re.compile(rf"{amount('n')}\s?(?:rpm|qpm|req/min|reqs/?min|r/min|/min)(?!\w)")
+_NO_KEY = r"(?!\s?[=:]\s?\d)"
+"""After a unit: it is not the key of the next value ("out=500 rps=3")."""
+_RATE_UNIT = re.compile(rf"{amount('n')}\s?(?:rps|qps|r/s|req/s(?:ec)?|reqs/s(?:ec)?|/s(?:ec)?(?!\w)|hz)(?!\w){_NO_KEY}")
+_RATE_MINUTE = re.compile(rf"{amount('n')}\s?(?:rpm|qpm|req/min|reqs/?min|r/min|/min)(?!\w){_NO_KEY}")
 _RATE_HOUR = re.compile(rf"{amount('n')}\s?(?:rph|qph|reqs?/h(?:r|our)?)(?!\w)")
 _RATE_DAY = re.compile(rf"{amount('n')}\s?(?:rpd|qpd|reqs?/d(?:ay)?)(?!\w)")
 _RATE_KEY = re.compile(
@@ -72,9 +74,9 @@ _FLIGHT_AFTER = re.compile(
     rf"|[a-zà-ü]+)[\s-]){{0,4}}?{_FLIGHT}(?:[\s-](?:active |live |open )?(?:requests?|reqs?|users?|people"
     r"|clients?|sessions?|chats?|streams?|queries|calls|sequences?|conversations?|anfragen|nutzer|requ[eê]tes"
     r"|usuarios|utilisateurs|utenti|solicitudes|peticiones|agents?|connections?|generations?|jobs))?(?!\w)"
-    r"(?!\s?[:=]\s?\d)"
+    rf"{_NO_KEY}"
 )
-_CLIENTS_AFTER = re.compile(rf"{free('n')}\s?-?(?:(?:active|busy|live|open|running|parallel)[\s-])?{_CLIENTS}(?!\w)")
+_CLIENTS_AFTER = re.compile(rf"{free('n')}\s?-?(?:(?:active|busy|live|open|running|parallel)[\s-])?{_CLIENTS}(?!\w){_NO_KEY}")
 _FLIGHT_BEFORE = re.compile(
     r"(?<![\w])(?:concurrenc\w+|conc|concurrent(?: requests| users)?|in[\s-]flight|parallel(?:ism|it[aä]t"
     r"| requests)?|clients?|max[\s_-]num[\s_-]seqs|num[\s_-]seqs|batch(?:[\s_-]?size)?|bs|bsz"
@@ -83,7 +85,7 @@ _FLIGHT_BEFORE = re.compile(
 )
 _USERS_AFTER = re.compile(
     rf"{amount('n')}\s?-?(?:(?!tok|in\b|out\b|rps|h100|on\b|for\b|and\b|per\b"
-    rf"|at\b)[a-z]+[\s-]){{0,2}}?{_PEOPLE}(?!\w)(?!\s?(?:per|/|a)\s?(?:s|sec|second|min|minute|hour|day)\b)"
+    rf"|at\b)[a-z]+[\s-]){{0,2}}?{_PEOPLE}(?!\w){_NO_KEY}(?!\s?(?:per|/|a)\s?(?:s|sec|second|min|minute|hour|day)\b)"
 )
 _USERS_BEFORE = re.compile(
     r"(?<![\w])(?:team|users?|staff|group|headcount|company|department|crew|seats|nutzer|utilisateurs|usuarios"

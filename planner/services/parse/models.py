@@ -47,7 +47,8 @@ class ModelIndex:
         self.models = [take_apart(m) for m in vocabulary.models]
         words = {w for m in self.models for w in m.words if len(w) > 1}
         self.known = frozenset(words | NOISE)
-        self._cuts = self.known | {pair for m in self.models for pair in m.pairs}
+        self.pairs = frozenset(pair for m in self.models for pair in m.pairs)
+        self._cuts = self.known | self.pairs
         self.anchors = {m.first for m in self.models} | {w for w in words if w not in _GENERIC}
         self.families = {m.first for m in self.models}
         self.codes = {v for m in self.models for v in m.versions if v[0].isalpha()}

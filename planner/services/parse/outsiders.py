@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from planner.services.parse.canvas import Canvas
-from planner.services.parse.model_names import ModelMention
+from planner.services.parse.model_names import ModelMention, take_apart
 from planner.services.parse.models import ModelIndex
 from planner.services.parse.vocabulary import ModelEntry
 from planner.services.parse.wordlists import words
@@ -50,6 +50,9 @@ def unknown_models(canvas: Canvas, index: ModelIndex) -> list[ModelMention]:
         start = match.start()
         canvas.claim(start, match.end())
         position = match.end()
+        if (meant := _by_variant(match.group(), index)) is not None:
+            found.append(ModelMention(start=start, end=match.end(), said=match.group(), candidates=(meant,)))
+            continue
         found.append(
             ModelMention(
                 start=start, end=match.end(), said=match.group(), known=False, candidates=_closest(match.group(), index)
@@ -62,6 +65,14 @@ def unknown_models(canvas: Canvas, index: ModelIndex) -> list[ModelMention]:
             ModelMention(start=match.start(), end=match.end(), said=match.group(), candidates=entries, known=written)
         )
     return found
+
+
+def _by_variant(said: str, index: ModelIndex) -> ModelEntry | None:
+    """The one model that a variant and a size name without their family ("coder 480b")."""
+    size = re.search(r"(?:\d+x)?\d+(?:\.\d+)?b", said)
+    names = set(re.findall(r"[a-z]{3,}", said))
+    fitting = [] if size is None else [e for e in index.of_size(size.group()) if names <= take_apart(e).words]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def closed_models(canvas: Canvas, index: ModelIndex) -> list[ModelMention]:

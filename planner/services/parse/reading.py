@@ -132,6 +132,8 @@ def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
     loose = counts.loose_count(canvas)
     if not any(m.gpus for m in reading.skus):
         reading.loose = loose
+    if reading.loose is None and len(reading.skus) == 1 and reading.skus[0].gpus is None:
+        reading.loose = counts.stranded_count(canvas)
     lengths.read_bare_pair(canvas, said)
     lengths.read_bare_context(canvas, said)
     settings.read_bare_ratio(canvas, said)

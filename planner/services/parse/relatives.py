@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from planner.services.parse.model_names import best, take_apart, twins
 from planner.services.parse.models import ModelIndex
 from planner.services.parse.vocabulary import ModelEntry
 
+_SHORT_ANSWER = 5
+"""Words of an answer to a choice; in a longer text "small" is part of a name."""
 _VERSION = re.compile(r"(?:(?:the|use|with|and|make it) )?v?(?P<version>\d\.\d)(?: one| instead| version)?\W*")
 
 
@@ -22,6 +25,30 @@ def sibling(index: ModelIndex, text: str, of: ModelEntry) -> ModelEntry | None:
         if len(unique) == 1:
             return unique[0]
     return None
+
+
+_AMONG = re.compile(
+    r"(?<!\w)(?:the |le |la |el |der |die |das |l')?(?P<which>newe(?:r|st)|latest|recent|older|oldest|bigge(?:r|st)|larger?|largest"
+    r"|big|smalle(?:r|st)|small|first|former|1st|second|2nd|latter|last|neuere\w*|[aä]ltere\w*|gr[oö](?:ss|ß)ere\w*"
+    r"|kleinere\w*|erste\w*|zweite\w*|premier|deuxi[eè]me|second|primer[oa]?|segund[oa])(?: one| model| of (?:them|those))?(?!\w)"
+)
+
+
+def among(offered: Sequence[ModelEntry], text: str) -> ModelEntry | None:
+    """The offered model that its age, its size or its place names: "the newer one"."""
+    said = _AMONG.search(text)
+    if said is None or not offered or len(text.split()) > _SHORT_ANSWER:
+        return None
+    word = said["which"]
+    if re.match(r"new|lat(?:est)|recent|neu", word):
+        return max(offered, key=lambda e: e.released)
+    if re.match(r"old|[aä]lt", word):
+        return min(offered, key=lambda e: e.released)
+    if re.match(r"big|larg|gr", word):
+        return max(offered, key=lambda e: e.total_parameters or 0)
+    if re.match(r"small|klein", word):
+        return min(offered, key=lambda e: e.total_parameters or 0)
+    return offered[0] if re.match(r"first|form|1st|erst|prem|prim", word) else offered[-1]
 
 
 def version(index: ModelIndex, text: str, of: ModelEntry) -> ModelEntry | None:

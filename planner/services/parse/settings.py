@@ -37,7 +37,7 @@ _MEMORY = (
 )
 _UTIL_AFTER = re.compile(
     rf"(?:at |with |@ ?|of |bei |à |mit )?{_RATIO}\s?(?:of (?:the )?)?(?:{_MEMORY}|(?:gpu |hbm |v?ram )?memory"
-    r"|of (?:gpu )?memory|speicher|vram)(?!\w)"
+    r"|of (?:gpu )?memory|speicher|vram)(?!\w)(?!\s?[=:]\s?\d)"
 )
 _UTIL_BEFORE = re.compile(
     rf"(?<![\w])(?:--)?(?:{_MEMORY})\s?(?:=|:|of|at|to|is|von|de|auf|à|a|al|set to"
@@ -52,8 +52,8 @@ _PREFIX = (
 )
 _HIT_AFTER = re.compile(
     rf"{_RATIO}\s?(?:of (?:the |our )?)?(?:the )?(?:prefix[\s-]?cache(?:d|s)?|prefix[\s-]?caching|{_PREFIX}"
-    r"|(?:prompts? |input |tokens? |prefix(?:es)? )?(?:is |are |come |comes )?(?:from )?(?:the )?cached?"
-    r"|shared prefix|common prefix|prefix)(?:[\s-](?:hits?(?:[\s-]rate)?|rate|ratio|reuse))?(?!\w)"
+    r"|(?:prompts? |input |tokens? |prefix(?:es)? ){0,3}(?:is |are |come |comes )?(?:from )?(?:the )?cached?"
+    r"|shared prefix|common prefix|prefix)(?:[\s-](?:hits?(?:[\s-]rate)?|rate|ratio|reuse))?(?!\w)(?!\s?[=:]\s?\d)"
 )
 _HIT_BEFORE = re.compile(
     rf"(?<!\w)(?:prefix[\s_-]?cach\w+(?:[\s_-]hits?)?(?:[\s_-](?:rate|ratio))?|{_PREFIX}|cached(?: share"

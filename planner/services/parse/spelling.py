@@ -40,24 +40,42 @@ _SHORT = re.compile(r"(?<![a-zà-ÿ\d])[a-z]{3}(?=\d)")
 _WORD = re.compile(r"(?<![a-zà-ÿ])[a-zà-ÿ]{4,}(?![a-zà-ÿ])")
 
 
+_SHORTEST = 3
+"""Letters of a word inside a name that is mended only behind its neighbour."""
+_VERSION = re.compile(r"[\s-]?[vkrm]?\d")
+
+
 class Speller:
     """Corrects words towards the trade's and the catalogue's own words."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], pairs: Iterable[str] = ()) -> None:
         self._names = frozenset(n for n in names if len(n) >= 4)
         self._trade = frozenset(w for w in _TRADE if len(w) >= 5)
         self._memory: dict[str, str] = {}
+        self._seconds: dict[str, list[str]] = {}
+        """Short words of names by the word they follow: gpt → oss."""
+        for first, _, second in (pair.partition(" ") for pair in pairs):
+            if len(second) == _SHORTEST:
+                self._seconds.setdefault(first, []).append(second)
+        self._pair = re.compile(
+            rf"(?<![a-z])({'|'.join(map(re.escape, self._seconds)) or '(?!)'})([\s-]?)([a-z]{{2,4}})(?=[\s-]?\d)"
+        )
 
     def correct(self, text: str) -> str:
         """The text with single slips in known words mended; a short name only where a version follows it."""
+        text = self._pair.sub(lambda m: m[1] + m[2] + self._second(m[1], m[3]), text)
         text = _SHORT.sub(lambda m: self._short(m.group()), text)
-        return _WORD.sub(lambda m: self._mend(m.group()), text)
+        return _WORD.sub(lambda m: self._mend(m.group(), versioned=bool(_VERSION.match(text, m.end()))), text)
+
+    def _second(self, first: str, word: str) -> str:
+        near = [n for n in self._seconds[first] if one_slip(word, n)]
+        return near[0] if len(near) == 1 and word not in self._seconds[first] else word
 
     def _short(self, word: str) -> str:
         near = [n for n in self._names if len(n) == 4 and n[0] == word[0] and one_slip(word, n)]
         return near[0] if len(near) == 1 else word
 
-    def _mend(self, word: str) -> str:
+    def _mend(self, word: str, *, versioned: bool) -> str:
         if (
             word in self._names
             or word in self._trade
@@ -71,7 +89,7 @@ class Speller:
             found = self._nearest(word)
             if len(self._memory) < 4096:
                 self._memory[word] = found
-        return found
+        return found if versioned or len(found) > 4 or found not in self._names else word
 
     def _nearest(self, word: str) -> str:
         near = [

@@ -73,6 +73,11 @@ _SPEED_BEFORE = re.compile(
     rf"|at least|needs?|gets?|should get|sees?|>=?)?\s?(?<![\w.])(?P<n>{NUMBER})\s?(?:tokens?\s?(?:/|per"
     r"|a)\s?(?:second|sec|s)|tok/s(?:ec)?|t/s|tps|tokens?/s(?:ec)?)(?P<who>)"
 )
+_SPEED_OF_TOKENS = re.compile(
+    rf"(?:tokens?|toks?|decod\w+|generation|streaming|output)\s?(?:at|of|rate|speed|:)?\s?(?:at least |>=? ?)?"
+    rf"(?<![\w.])(?P<n>{NUMBER})\s?(?:/\s?|per |a )(?:s(?!\w)|sec(?:ond)?)"
+    r"\s?(?P<who>each|apiece|(?:/|per|for each|for every|a)\s?(?:user|stream|request|client|session|person))"
+)
 _MINIMUM = re.compile(r"^(?:at least|min|>|mindestens|au moins|al menos|almeno)")
 _LOOSE_PERCENTILE = re.compile(rf"(?:at |@ ?)?(?<!\w){_PERCENTILE.format('pa')}(?!\w)")
 _EDIT = re.compile(rf"(?:<=?|under|below|less than|unter|sous|menos de|sotto)\s?(?P<n>{NUMBER})\s?{_UNIT}")
@@ -150,7 +155,7 @@ def _speed(canvas: Canvas, slo: dict[str, float]) -> None:
     """Tokens per second of one user, as time per token."""
     if "tpot_s" in slo:
         return
-    for pattern in (_SPEED_BEFORE, _SPEED):
+    for pattern in (_SPEED_BEFORE, _SPEED_OF_TOKENS, _SPEED):
         for match in pattern.finditer(canvas.open):
             speed = decimal(match["n"])
             personal = pattern is _SPEED_BEFORE or match["who"] or (_MINIMUM.match(match.group()) and speed <= 200)
