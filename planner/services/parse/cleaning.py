@@ -117,7 +117,7 @@ def clean(text: str) -> str:
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).lower().translate(_SIGNS)
     text = _LINK.sub(" ", _TAG.sub(" ", text))
     text = _ODD.sub(" ", _SHORTCODE.sub(" ", text))
-    text = re.sub(r"(?<![\db])\*+|\*+(?![\s\da-z])|(?<=\s)\*+(?=[a-z])", " ", text)
+    text = re.sub(r"(?<![\db])\*+(?!\d)|\*+(?![\s\da-z])|(?<=\s)\*+(?=[a-z])", " ", text)
     text = _ITALIC.sub(" ", text)
     text = re.sub(r"\s+", " ", text).strip()[:LONGEST]
     text = _NUMBER_WORDS.sub(_digits, _WITH.sub("with ", _WITHOUT.sub("without", text)))

@@ -65,7 +65,7 @@ _LOOSE = re.compile(
 _BARE = re.compile(
     r"(?:(?<!\w)(?:on|with|use|using|just|only|make it|to|auf|sur|con|mit|avec|en|try|of|have|about|take|get"
     r"|need|su|op|met|bei|and|what about|how about|if|if we had)\s"
-    r"|^\s*(?:(?:ok|okay|so|hm+|well|fine|alright)[,.]?\s)*)"
+    r"|^\s*(?:(?:ok|okay|so|now|then|and|but|hm+|well|fine|alright)[,.]?\s)*)"
     rf"(?P<n>\d{{1,3}})(?![\w.,%]*\d|\s?(?:k\b|%|ms\b|s\b|gb|bit|tok|in\b|out\b|h\b|/|\$|€))(?=\s*(?:instead|pls"
     rf"|please|now|then|of them|\?|!|\.|,|{BLANK}|$|stattdessen|[aà] la place|en su lugar|statt))"
 )
@@ -110,7 +110,7 @@ def _count(canvas: Canvas, mention: SkuMention, floor: int, ceiling: int) -> Sku
         canvas.claim(mention.end, end)
         box = _BOX_AFTER.match(canvas.open[end:ceiling])
     if box is not None or maker:
-        gpus = _boxed(gpus, match, box, size)
+        gpus = _boxed(gpus, match, box, size, maker=maker)
         if box is not None:
             canvas.claim(end, end + box.end())
             end += box.end()
@@ -125,7 +125,9 @@ def _number(match: re.Match[str]) -> int:
     return 1 if match["one"] else _PAIRS[match["pair"]]
 
 
-def _boxed(gpus: int | None, match: re.Match[str] | None, box: re.Match[str] | None, size: int) -> int | None:
+def _boxed(
+    gpus: int | None, match: re.Match[str] | None, box: re.Match[str] | None, size: int, *, maker: bool
+) -> int | None:
     """GPUs in the boxes said: "a B200 box" is its usual eight, "2 nodes" twice that, "8xMI300X node" eight."""
     if not size:
         return gpus
@@ -134,7 +136,7 @@ def _boxed(gpus: int | None, match: re.Match[str] | None, box: re.Match[str] | N
     nodes = int(match["nodes"]) if match is not None and match["nodes"] else 0
     if nodes:
         return nodes * gpus
-    if gpus >= size or (gpus > 1 and not _plural(box) and not (match is not None and match["maker"])):
+    if gpus >= size or (gpus > 1 and not _plural(box) and not maker):
         return gpus
     return gpus * size
 
@@ -166,6 +168,11 @@ def box_count(canvas: Canvas) -> int | None:
     return None if match is None else int(match["n"]) if match["n"].isdigit() else 1
 
 
+_ENOUGH = re.compile(
+    r"(?<!\w)(?:would|could|will|can|is|are|does|do|reicht|reichen|suffit|basta)\s(?:just |only |even )?"
+    r"(?P<n>\d{1,3}|one|ein\w*|une?|un[ao])(?:\sof (?:them|those|these))?\s"
+    r"(?:be enough|enough|be ok(?:ay)?|do|suffice|handle|carry|fit|cope|work|hold|manage|keep up|run)(?!\w)"
+)
 _ON = re.compile(r"(?<!\w)on\s(?P<n>\d{1,3})(?=\s*(?:[,;?!]|\.(?!\d)|$))")
 
 
@@ -180,6 +187,8 @@ _BARE_ONE = re.compile(r"(?<!\w)(?:on|with|to|auf|sur|con|mit|avec|en)\s(?:just 
 
 def bare_count(canvas: Canvas) -> int | None:
     """A count with no noun, as follow-ups have it: "on 4 instead", "on one"."""
+    if (match := canvas.first(_ENOUGH)) is not None:
+        return int(match["n"]) if match["n"].isdigit() else 1
     if canvas.first(_BARE_ONE) is not None:
         return 1
     match = canvas.first(_BARE)

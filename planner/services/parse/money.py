@@ -125,7 +125,7 @@ def read_money(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> tup
 
 
 _EDIT = re.compile(
-    rf"(?:at|@|for|with|to|bei|à|a)\s?(?P<c>{NUMBER.replace('{0,5}', '{1,2}')})"
+    rf"(?:at|@|for|with|to|bei|à|a|what about|how about|if it'?s)\s?(?P<c>{NUMBER.replace('{0,5}', '{1,2}')})"
     r"(?!\s?(?:k\b|%|x\b|ms\b|s\b|gb|bit|tok|/))"
 )
 
