@@ -37,7 +37,7 @@ def test_the_api_is_as_documented(server, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 def test_the_api_is_as_documented_in_every_phase(server, tmp_path):
     said = fuzz(server, tmp_path, "--phases", EVERY_PHASE, "--max-examples", "4", "--seed", "2")
     assert said.count("✅") >= 4
