@@ -145,3 +145,22 @@ def test_a_datasheet_is_no_entry(client):
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET")
     taken = {"id": "org/datasheet", **CARD}
     refused(client.post("/v1/models", json=taken), 422, "/id")
+
+
+def test_a_price_of_no_day_is_not_kept(client):
+    price = {"id": "mine", "sku": "h100-sxm-80gb", "usd_per_gpu_hour": 2.0}
+    assert "not a date" in refused(client.post("/v1/prices", json={**price, "date": "0000-01"}), 422, "/date")
+    assert client.post("/v1/prices", json={**price, "date": "2026-02"}).status_code == 201
+    assert client.post("/v1/whatif", json={"scenario": EXAMPLE}).status_code == 200
+
+
+def test_no_name_holds_what_a_database_cannot(client):
+    """PostgreSQL stores every character but NUL; SQLite stores it, so both refuse it alike."""
+    refused(client.post("/v1/scenarios", json={"name": "a\0", "question": "plan", "request": {}}), 422, "/name")
+    refused(client.get("/v1/models/a%00"), 422, "/path/id")
+    refused(client.get("/v1/models/a%00/history"), 422, "/path/id")
+    refused(client.get("/v1/calibrations/a%00/datasheet"), 422, "/path/id")
+    refused(client.post("/v1/validate?calibration=a%00", content="gpu,model\n", headers={"Content-Type": "text/csv"}),
+            422, "/query/calibration")
+    kept = {"name": "a", "question": "plan", "request": {"text": "b\0"}, "notes": "c\0"}
+    assert client.post("/v1/scenarios", json=kept).json()["notes"] == "c\0"

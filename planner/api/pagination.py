@@ -9,10 +9,11 @@ from typing import Annotated
 from fastapi import Query
 
 from planner.api.problems import Malformed
+from planner.schemas.base import NO_NUL
 
 Limit = Annotated[int, Query(ge=1, le=500, description="Items on a page.")]
 Cursor = Annotated[str | None, Query(max_length=400, description="next_cursor of the page before.")]
-Search = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$", description="Text in the id or the name.")]
+Search = Annotated[str | None, Query(max_length=200, pattern=NO_NUL, description="Text in the id or the name.")]
 
 
 def encode(key: str) -> str:

@@ -21,7 +21,9 @@ class Answer(BaseModel):
 
 Slug = Annotated[str, Field(min_length=1, max_length=200, examples=["my-org/my-model"],
                             pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$")]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+NO_NUL = r"^[^\x00]*$"
+"""Databases store every character but this one."""
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
 Positive = Annotated[float, Field(ge=1e-6, lt=1e24)]
 Rate = Annotated[float, Field(ge=1e6, lt=1e24, description="In its SI unit: 3.35e12 byte/s, not 3.35 TB/s.")]
 """A capacity or rate of an accelerator; smaller ones are a forgotten prefix."""

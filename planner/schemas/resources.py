@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from planner.schemas.base import Answer, Name, Positive, Question, Rate, Slug
 from planner.schemas.kept import unknown_field
+from planner.schemas.scenario import Date
 
 Notes = Annotated[str, Field(max_length=10_000)]
 Aliases = Annotated[list[Name], Field(max_length=50)]
@@ -88,7 +89,7 @@ class PriceForm(Question):
     region: Name | None = None
     basis: Notes | None = None
     source: Notes | None = None
-    date: Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$")] | None = None
+    date: Date | None = None
     notes: Notes | None = None
 
 

@@ -22,6 +22,7 @@ from planner.schemas.accuracy import (
     ValidateRequest,
     ValidationAnswer,
 )
+from planner.schemas.base import NO_NUL
 from planner.services.accuracy.files import Record, checked_rows, csv_records, json_records
 from planner.services.accuracy.validating import AT_ONCE_ROWS, packed
 
@@ -48,7 +49,7 @@ def accuracy(planner: Services) -> Response:
 async def validate(request: Request, planner: Services, who: Who,
                    detail: Annotated[Literal["rows"] | None, Query(description="rows: each row's prediction.")] = None,
                    learn: Annotated[int, Query(ge=0, le=5, description="Learn from so many rows of each group.")] = 0,
-                   calibration: Annotated[str, Query(min_length=1, max_length=200)] = "auto",
+                   calibration: Annotated[str, Query(min_length=1, max_length=200, pattern=NO_NUL)] = "auto",
                    prefer: Annotated[str | None, Header()] = None) -> Response:
     """Score predictions against measured runs: text/csv as it is, or JSON {"rows": [...]}; either header is known.
 

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Path, Response
 
 from planner.api.bodies import JsonRoute
 from planner.api.dependencies import Services, Who, json_answer, problems
+from planner.schemas.base import NO_NUL
 from planner.schemas.calibration import DatasheetAnswer
 from planner.services.calibrations import datasheet_comparison
 
 router = APIRouter(prefix="/v1/calibrations", tags=["calibrations"], route_class=JsonRoute)
-_Name = Annotated[str, Path(min_length=1, max_length=300, description="Id of a stored calibration.")]
+_Name = Annotated[str, Path(min_length=1, max_length=300, pattern=NO_NUL, description="Id of a stored calibration.")]
 
 
 @router.get("/{id:path}/datasheet", operation_id="calibration_datasheet", response_model=DatasheetAnswer,

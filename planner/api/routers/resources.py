@@ -16,7 +16,7 @@ from planner.api.pagination import Cursor, Limit, Search, decode, decode_number,
 from planner.api.paths import EntryPath
 from planner.bootstrap import Planner
 from planner.core.errors import MissingFact
-from planner.schemas.base import Question
+from planner.schemas.base import NO_NUL, Question
 from planner.schemas.resources import (
     CalibrationForm,
     History,
@@ -30,7 +30,8 @@ from planner.schemas.resources import (
 from planner.services.ports import Entry, Kind
 
 register_url_convertor("entry", EntryPath())
-EntryName = Annotated[str, Path(min_length=1, max_length=300, description="Id, bare name, HF id or alias.")]
+EntryName = Annotated[str, Path(min_length=1, max_length=300, pattern=NO_NUL,
+                                description="Id, bare name, HF id or alias.")]
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="The ETag the entry came with.")]
 
 
