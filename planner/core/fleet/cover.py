@@ -9,9 +9,6 @@ from planner.core.fleet.offers import Commitment, Offer
 from planner.core.fleet.scenario import Scenario
 from planner.core.quantities.arrays import Array
 
-DEAR = 10.0
-"""[1] What must be bought for one slice costs as many times the dearest rent: a last resort."""
-
 
 def cover_prices(scenario: Scenario) -> Array:
     """Price of a unit of each pool in each slice such that no offer is cheaper than the prices it covers.
@@ -47,8 +44,8 @@ def cover_prices(scenario: Scenario) -> Array:
     return np.asarray(prices[moments.period] * moments.share[:, None])
 
 
-def top_up_prices(scenario: Scenario) -> Array:
-    """Price of one more unit of each pool in one slice alone: its cheapest rent, or dear where nothing is rented.
+def rents(scenario: Scenario) -> tuple[Array, Array]:
+    """What one more unit of each pool costs in one slice alone, and how many can be rented.
 
     Parameters
     ----------
@@ -57,18 +54,18 @@ def top_up_prices(scenario: Scenario) -> Array:
 
     Returns
     -------
-    ndarray
-        (slice, pool) [USD].
+    tuple
+        (slice, pool) cheapest rent [USD], zero where there is none, and (slice, pool) units to be rented [1].
     """
-    prices = np.full((scenario.moments.period.size, len(scenario.pools)), np.inf)
+    shape = scenario.moments.period.size, len(scenario.pools)
+    prices, most = np.full(shape, np.inf), np.zeros(shape)
     for p, pool in enumerate(scenario.pools):
         for offer in pool.offers:
             if not isinstance(offer, Commitment):
-                late = scenario.moments.period < offer.first_period
-                prices[:, p] = np.minimum(prices[:, p], np.where(late, np.inf, rental_worth(offer, scenario)))
-    dearest = float(prices[np.isfinite(prices)].max(initial=0.0))
-    rest = np.maximum(cover_prices(scenario), 1.0) + DEAR * dearest
-    return np.where(np.isfinite(prices), prices, rest)
+                there = scenario.moments.period >= offer.first_period
+                prices[:, p] = np.minimum(prices[:, p], np.where(there, rental_worth(offer, scenario), np.inf))
+                most[there, p] += np.inf if offer.supply_total is None else offer.supply_total
+    return np.where(np.isfinite(prices), prices, 0.0), most
 
 
 def _by_period(offer: Offer, scenario: Scenario) -> tuple[Array, int]:

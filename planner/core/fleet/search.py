@@ -11,9 +11,9 @@ import numpy.typing as npt
 from planner.core.fleet.clock import Clock
 from planner.core.fleet.columns import Columns
 from planner.core.fleet.cost import ledger
-from planner.core.fleet.cover import top_up_prices
+from planner.core.fleet.cover import rents
 from planner.core.fleet.divisible import focused
-from planner.core.fleet.master import Master, add_single_pools, choose
+from planner.core.fleet.master import Master, choose
 from planner.core.fleet.patterns import Pattern
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.program import Program
@@ -26,6 +26,8 @@ FIRST_ROOM, MORE_ROOM = 0.4, 0.3
 is the mean loss of rounding up."""
 FIRST_SHARE, LAST_SHARE, LATEST_SHARE = 0.5, 0.8, 0.95
 """[1] Share of the time after which the first fleet must be there, no further one is begun, and all is finished."""
+LEAST_CHOICE_S = 0.2
+"""[s] Even an overdue choice of terms gets this long: a fleet without terms is none."""
 LEAST_S = 0.05
 """[s] Even an overdue slice gets this long; it is what presolve and one heuristic take."""
 WORKERS = 2
@@ -60,9 +62,8 @@ class Search:
     """Patterns of all fleets so far, which may be mixed."""
 
     def __post_init__(self) -> None:
-        """Begin with what each pool needs alone, so that there is always something to choose."""
+        """Begin without patterns."""
         self.mixed = replace(self.master, patterns=[], seen=set())
-        add_single_pools(self.mixed)
 
     def best(self) -> Plan | None:
         """The cheapest fleet found in time.
@@ -128,23 +129,30 @@ class Search:
         with ThreadPoolExecutor(WORKERS) as pool:
             patterns = list(pool.map(lambda s: self._pattern(s, units[:, s], owned[:, s]), range(self.place.slices)))
         short = np.array([p is None or bool((p.units > units[:, s]).any()) for s, p in enumerate(patterns)])
-        for pattern in patterns:
-            self.mixed.add(pattern)
-        if {p.moment for p in self.mixed.patterns} != set(range(self.place.slices)):
+        own = replace(master, patterns=[], seen=set())
+        new = [self.mixed.add(pattern) for pattern in patterns if own.add(pattern)]
+        found = None
+        if len(new) == len(patterns):
+            found = choose(own, self.place, gap=1e-4, time_limit_s=max(self.clock.left(1.0), LEAST_CHOICE_S))
+        elif {p.moment for p in self.mixed.patterns} != set(range(self.place.slices)):
             return None, short
-        return choose(self.mixed, self.place, gap=1e-3, time_limit_s=max(self.clock.left(1.0), 0.2)), short
+        if len(self.mixed.patterns) > len(patterns) and self.clock.left(LATEST_SHARE) > 0:
+            found = cheaper(found, choose(self.mixed, self.place, gap=1e-3,
+                                          time_limit_s=max(self.clock.left(1.0), LEAST_CHOICE_S)))
+        return found, short
 
     def _pattern(self, moment: int, units: Array, owned: Array) -> Pattern | None:
         """Whole replicas on these units, else on what is owned and the cheapest rents."""
         key = (float(moment), *units.tolist(), *owned.tolist())
         if key not in self.seen:
-            one, prices = self.master.slices[moment], top_up_prices(self.master.scenario)[moment]
+            one, (prices, most) = self.master.slices[moment], rents(self.master.scenario)
             shares = self.master.share_prices()[moment]
             limit = max(WORKERS * self.clock.left(LATEST_SHARE) / (self.place.slices - moment), LEAST_S)
-            pattern, _ = one.cheapest(np.zeros_like(prices), shares, gap=self.gap, time_limit_s=min(limit, FIT_S),
+            pattern, _ = one.cheapest(np.zeros_like(units), shares, gap=self.gap, time_limit_s=min(limit, FIT_S),
                                       at_most=units, at_least=units)
             if pattern is None:
-                pattern, _ = one.cheapest(prices, shares, gap=self.gap, time_limit_s=limit, at_least=owned)
+                pattern, _ = one.cheapest(prices[moment], shares, gap=self.gap, time_limit_s=limit, at_least=owned,
+                                          at_most=owned + most[moment])
             self.seen[key] = pattern
         return self.seen[key]
 

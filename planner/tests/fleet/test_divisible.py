@@ -7,7 +7,7 @@ import pytest
 from planner.core.fleet.checks import shortfalls
 from planner.core.fleet.columns import columns
 from planner.core.fleet.cost import ledger
-from planner.core.fleet.cover import cover_prices, top_up_prices
+from planner.core.fleet.cover import rents
 from planner.core.fleet.decomposition import decompose
 from planner.core.fleet.divisible import divisible, focused
 from planner.core.fleet.hosted import ApiOffer
@@ -83,10 +83,13 @@ def test_row_prices_have_the_sign_of_what_a_limit_costs():
     assert value > 0
 
 
-def test_one_more_unit_costs_its_rent_or_is_a_last_resort():
-    scenario = build.scenario(offers=(build.rental(first_period=1), build.rental("dear", usd_per_gpu_hour=9.0),
-                                      build.purchase(sku="h200")))
-    prices = top_up_prices(scenario)
+def test_one_more_unit_costs_its_rent_where_there_is_one():
+    scenario = build.scenario(offers=(build.rental(first_period=1, supply_total=3),
+                                      build.rental("dear", usd_per_gpu_hour=9.0, supply_total=2),
+                                      build.purchase(sku="h200"), build.rental("any", sku="a100")))
+    prices, most = rents(scenario)
     assert prices[0, 0] > 4 * prices[1, 0] > 0
-    assert (prices[:, 1] > 5 * prices[:, 0].max()).all()
-    assert (prices[:, 1] > cover_prices(scenario)[:, 1]).all()
+    assert most[:, 0].tolist() == [2, 5, 5, 5]
+    assert (prices[:, 1] == 0).all()
+    assert (most[:, 1] == 0).all()
+    assert np.isinf(most[:, 2]).all()
