@@ -24,5 +24,7 @@ def fleet(
     from planner.cli.scenario_input import from_file
     from planner.config import settings
 
-    answer = Planner(settings()).fleets.answer(from_file(file), gap=gap, time_limit_s=time_limit)
+    document = from_file(file)
+    with out.solver_unheard():
+        answer = Planner(settings()).fleets.answer(document, gap=gap, time_limit_s=time_limit)
     out.deliver(answer, csv=csv, xlsx=xlsx, html=html, as_json=as_json)
