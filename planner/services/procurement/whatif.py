@@ -136,7 +136,7 @@ def _why(way: Way, best: Way, parts: Answer | None) -> str:
         return text
     named = ", ".join(f"{name} {usd:+,.0f}" for name, usd in sorted(parts.items(), key=lambda kv: -kv[1])
                       if round(usd))
-    return text + (f": {named} USD" if named else "")
+    return text + (f"; before discounting {sum(parts.values()):+,.0f}: {named} USD" if named else "")
 
 
 def _unpriced(read: Read) -> list[Answer]:
