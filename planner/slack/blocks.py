@@ -69,6 +69,8 @@ def answer_card(
     if not shared:
         blocks.append(_controls(reply, key, public_url, skus))
     blocks.append(context("Read as: " + " · ".join(f"`{chip}`" for chip in chips(parse))))
+    if reply.defaults:
+        blocks.append(context("Not said, so assumed: " + " · ".join(f"`{escaped(text)}`" for text in reply.defaults)))
     small = [escaped(text) for text in (*notes, *reply.warnings)]
     if small:
         blocks.append(context("\n".join(small)))

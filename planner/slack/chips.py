@@ -12,8 +12,8 @@ _WARN = {
     "currency": "The price was given in another currency; it is used at face value, without conversion.",
     "node_price": "The price was read as the whole box's and divided by its GPUs.",
     "itl_as_tpot": "Inter-token latency is taken as time per output token.",
-    "unknown_model": "That model is not in the catalogue; nothing was put in its place.",
-    "unknown_sku": "That GPU is not in the catalogue; nothing was put in its place.",
+    "unknown_model": "Nothing was put in the unknown model's place; the nearest ones are offered.",
+    "unknown_sku": "Nothing was put in the unknown GPU's place; the nearest ones are offered.",
 }
 
 

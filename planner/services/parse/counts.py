@@ -40,7 +40,8 @@ _BOX = (
     r"|pods?|instances?|chassis|rigs?)"
 )
 _BEFORE = re.compile(
-    rf"(?:(?<![\w.,$€=-])(?P<nodes>\d{{1,3}})\s?(?:x\s?\(\s?|x\s|{_BOX}\s?(?:of|with|each|de|mit|à)\s?|(?=\s\d+\s?x)\s))?"
+    rf"(?:(?<![\w.,$€=-])(?P<nodes>\d{{1,3}})\s?(?:x\s?\(\s?|x\s"
+    rf"|{_BOX}\s?(?:of|with|each|de|mit|à)\s?|(?=\s\d+\s?x)\s))?"
     rf"(?:(?<![\w.,$€=-])(?P<n>\d{{1,4}})\s?-?\s?(?:x|\*)?[\s-]*|(?<!\w)(?P<one>{_ONE})\s|(?<!\w){_PAIR}\s)"
     rf"(?:gpu\s)?{_BRAND}(?P<maker>dgx\s?|hgx\s?)?$"
 )

@@ -80,7 +80,8 @@ _CONTEXT_AXIS = re.compile(
     rf"|{_CONTEXT}{_FILL}{amount('c')}\s?(?:vs\.?|versus|or|against)\s?{amount('d')}"
 )
 _NUMBER_CONTEXT = re.compile(
-    rf"{free('n')}{_TOK}?[\s-]?(?:of |de |long |full |max |each )?{_CONTEXT}(?!\w)(?!\s?[=:]\s?\d)(?:[\s-]?(?:length|len|size"
+    rf"{free('n')}{_TOK}?[\s-]?(?:of |de |long |full |max |each )?{_CONTEXT}(?!\w)(?!\s?[=:]\s?\d)"
+    r"(?:[\s-]?(?:length|len|size"
     r"|window|tokens?))?"
 )
 _CONTEXT_NUMBER = re.compile(

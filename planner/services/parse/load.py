@@ -25,7 +25,9 @@ _THING = (
 )
 _NO_KEY = r"(?!\s?[=:]\s?\d)"
 """After a unit: it is not the key of the next value ("out=500 rps=3")."""
-_RATE_UNIT = re.compile(rf"{amount('n')}\s?(?:rps|qps|r/s|req/s(?:ec)?|reqs/s(?:ec)?|/s(?:ec)?(?!\w)|hz)(?!\w){_NO_KEY}")
+_RATE_UNIT = re.compile(
+    rf"{amount('n')}\s?(?:rps|qps|r/s|req/s(?:ec)?|reqs/s(?:ec)?|/s(?:ec)?(?!\w)|hz)(?!\w){_NO_KEY}"
+)
 _RATE_MINUTE = re.compile(rf"{amount('n')}\s?(?:rpm|qpm|req/min|reqs/?min|r/min|/min)(?!\w){_NO_KEY}")
 _RATE_HOUR = re.compile(rf"{amount('n')}\s?(?:rph|qph|reqs?/h(?:r|our)?)(?!\w)")
 _RATE_DAY = re.compile(rf"{amount('n')}\s?(?:rpd|qpd|reqs?/d(?:ay)?)(?!\w)")
@@ -58,7 +60,8 @@ _FLIGHT = (
     r"|nebenl[aä]ufig\w*)"
 )
 _PEOPLE = (
-    r"(?:users?|people|ppl|peeps|guys|persons?|employees?|staff|seats?|heads?|humans?|folks|devs?|developers?|engineers?"
+    r"(?:users?|people|ppl|peeps|guys|persons?|employees?|staff|seats?|heads?|humans?|folks|devs?|developers?"
+    r"|engineers?"
     r"|students?|customers?|analysts?|agents?|colleagues?|coworkers|employees|members?|team(?:mates| members)?"
     r"|headcount|subscribers?|nutzer\w*|benutzer\w*|mitarbeiter\w*|leute|anwender|utilisateurs?|personnes"
     r"|usuarios?|personas|empleados|utenti|persone|gebruikers|medewerkers|usu[aá]rios?|lawyers?|doctors?"
@@ -76,7 +79,9 @@ _FLIGHT_AFTER = re.compile(
     r"|usuarios|utilisateurs|utenti|solicitudes|peticiones|agents?|connections?|generations?|jobs))?(?!\w)"
     rf"{_NO_KEY}"
 )
-_CLIENTS_AFTER = re.compile(rf"{free('n')}\s?-?(?:(?:active|busy|live|open|running|parallel)[\s-])?{_CLIENTS}(?!\w){_NO_KEY}")
+_CLIENTS_AFTER = re.compile(
+    rf"{free('n')}\s?-?(?:(?:active|busy|live|open|running|parallel)[\s-])?{_CLIENTS}(?!\w){_NO_KEY}"
+)
 _FLIGHT_BEFORE = re.compile(
     r"(?<![\w])(?:concurrenc\w+|conc|concurrent(?: requests| users)?|in[\s-]flight|parallel(?:ism|it[aä]t"
     r"| requests)?|clients?|max[\s_-]num[\s_-]seqs|num[\s_-]seqs|batch(?:[\s_-]?size)?|bs|bsz"

@@ -28,9 +28,11 @@ def sibling(index: ModelIndex, text: str, of: ModelEntry) -> ModelEntry | None:
 
 
 _AMONG = re.compile(
-    r"(?<!\w)(?:the |le |la |el |der |die |das |l')?(?P<which>newe(?:r|st)|latest|recent|older|oldest|bigge(?:r|st)|larger?|largest"
+    r"(?<!\w)(?:the |le |la |el |der |die |das |l')?(?P<which>newe(?:r|st)|latest|recent|older|oldest|bigge(?:r|st)"
+    r"|larger?|largest"
     r"|big|smalle(?:r|st)|small|first|former|1st|second|2nd|latter|last|neuere\w*|[aä]ltere\w*|gr[oö](?:ss|ß)ere\w*"
-    r"|kleinere\w*|erste\w*|zweite\w*|premier|deuxi[eè]me|second|primer[oa]?|segund[oa])(?: one| model| of (?:them|those))?(?!\w)"
+    r"|kleinere\w*|erste\w*|zweite\w*|premier|deuxi[eè]me|second|primer[oa]?|segund[oa])"
+    r"(?: one| model| of (?:them|those))?(?!\w)"
 )
 
 

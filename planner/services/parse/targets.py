@@ -31,7 +31,8 @@ _TPOT = r"(?:tpot|time[\s-]per[\s-](?:output[\s-])?token|per[\s-]token(?:[\s-]la
 _ITL = r"(?:itl|inter[\s-]?token(?:[\s-]latency)?|tbt|time between tokens)"
 _GAP = (
     rf"(?:[\s,]*(?:{_BELOW}|{{p}}|mean|avg|average|median|target|slo|latency|time|a|the|needs?|has|arrive|arrives"
-    rf"|comes|within|be|and|goes|go|gets|grows|passes|exceeds?|over|above|hits?|breaks|crosses|more than|must|should|has to|needs to|may|can)){{{{0,5}}}}\s*"
+    rf"|comes|within|be|and|goes|go|gets|grows|passes|exceeds?|over|above|hits?|breaks|crosses"
+    r"|more than|must|should|has to|needs to|may|can)){{0,5}}\s*"
 )
 
 

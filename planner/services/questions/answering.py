@@ -9,7 +9,8 @@ from typing import Any
 from planner.services.parse import Parsed, Vocabulary
 from planner.services.questions import sentences
 from planner.services.questions.figures import figures_of
-from planner.services.questions.reply import Reply
+from planner.services.questions.remedies import remedy
+from planner.services.questions.reply import Outcome, Reply
 from planner.services.questions.requests import options_of
 from planner.services.questions.sizing import Progress, Sizing
 from planner.services.questions.solver import Solver, link_of
@@ -53,9 +54,20 @@ class Answering:
             reply = replace(reply, lines=lines, verdict=reply.verdict if intent == "why" else verdict)
         if first.answer is None or (len(outcomes) > 1 and intent != "why"):
             return reply
+        helps = [line for line in (remedy(self._solver, first, parse, self._vocabulary, workspace),
+                                   sentences.window_line(first) if intent == "fits" else "") if line]
         return replace(reply, figures=figures_of(first.answer, intent), limit=sentences.limit_of(first.answer),
-                       lever=sentences.lever_of(first.answer),
-                       lines=(*reply.lines, *sentences.bill_lines(first, parse)))
+                       verdict=self._within_targets(first, intent, workspace) + reply.verdict,
+                       lever=sentences.lever_of(first.answer) if first.answer["fit"]["fits"] else "",
+                       lines=(*reply.lines, *helps, *sentences.bill_lines(first, parse, intent)))
+
+    def _within_targets(self, outcome: Outcome, intent: str, workspace: str) -> str:
+        """For a batch asked under targets: how many at once they bear, before everything else."""
+        answer = outcome.answer
+        if intent != "batch" or answer is None or not answer["fit"]["fits"] or not outcome.document["slo"]:
+            return ""
+        top = float(answer["fit"]["max_concurrency"])
+        return f"{sentences.reach_of(self._solver.reach(outcome, 'concurrency', top, workspace))}. "
 
     def _with_skus(self, parse: Mapping[str, Any], workspace: str,
                    progress: Progress) -> tuple[Mapping[str, Any], tuple[str, ...]]:

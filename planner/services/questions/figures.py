@@ -34,7 +34,7 @@ FIGURES: Mapping[str, tuple[str, str, Format]] = {
     "ttft": ("TTFT p95", "serving.ttft_s.p95", seconds),
     "cost": ("Cost per million output tokens", "cost.usd_per_million_output_tokens", dollars),
     "room": ("Requests the KV cache holds", "fit.max_concurrency", whole),
-    "context": ("Longest context", "fit.max_context_tokens", whole),
+    "context": ("Longest context in memory", "fit.max_context_tokens", whole),
     "weights": ("Weights per GPU", "fit.weights_bytes", binary_bytes),
     "pool": ("KV cache per GPU", "fit.kv_pool_bytes", binary_bytes),
     "short": ("Short by, per GPU", "fit.shortfall_bytes", binary_bytes),
@@ -49,6 +49,8 @@ _BY_INTENT: Mapping[str, tuple[str, ...]] = {
     "cost": ("cost", "served", "user", "room"),
     "why": ("user", "step", "crossover", "critical"),
 }
+_MISFIT = ("weights", "short")
+"""What is said of a plan that does not fit: speeds it will never reach are left out."""
 _PLAN = ("user", "served", "tpot", "ttft", "cost", "room")
 
 
@@ -63,7 +65,7 @@ def lookup(answer: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - a JSO
 def figures_of(answer: Mapping[str, Any], intent: str) -> tuple[Figure, ...]:
     """The figures an intent shows, those without a value left out."""
     found = []
-    for name in _BY_INTENT.get(intent, _PLAN):
+    for name in _BY_INTENT.get(intent, _PLAN) if answer["fit"]["fits"] else _MISFIT:
         figure = figure_of(answer, name)
         if figure.value is not None and not (name == "short" and not figure.value):
             found.append(figure)

@@ -53,6 +53,8 @@ class Outcome:
     document: Mapping[str, Any] = field(default_factory=dict)
     answer: Mapping[str, Any] | None = None
     refusal: str | None = None
+    trained: int | None = None
+    """Longest context the model declares [token]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,11 @@ class Reply:
     chart: Chart | None = None
     link: Mapping[str, str] = field(default_factory=dict)
     """Short names of the web app's address."""
+
+    @property
+    def defaults(self) -> tuple[str, ...]:
+        """What was filled in because nobody said it."""
+        return tuple(dict.fromkeys(text for o in self.outcomes for text in o.option.assumed))
 
     @property
     def fits(self) -> bool:

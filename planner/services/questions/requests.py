@@ -107,8 +107,11 @@ def _rows(parse: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What each option has of its own: SKUs with what is aligned to them, else the one axis compared."""
     skus, models = list(parse.get("skus", ())), list(parse.get("models") or [parse.get("model")])
     gpus = list(parse.get("gpus") or [None] * len(skus))
-    for model in models:
+    paired = 1 < len(skus) == len(models) and len(set(skus)) == 1  # "scout on 4 or maverick on 8": each its own count
+    for place, model in enumerate(models):
         for index, sku in enumerate(skus):
+            if paired and place != index:
+                continue
             row = {"model": model, "sku": sku, "gpus": gpus[index]}
             aligned = {key: _at(parse.get(key), index, len(skus)) for key in ("weights", "kv_cache")}
             row |= aligned | {"price": _at((parse.get("price") or {}).get("usd_per_gpu_hour"), index, len(skus))}

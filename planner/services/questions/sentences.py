@@ -14,6 +14,12 @@ BOUND = {"memory": "Memory-bound", "compute": "Compute-bound", "communication": 
          "overhead": "Overhead-bound"}
 
 
+def requests(count: float) -> str:
+    """A number of requests in words."""
+    whole = f"{count:,.0f}"
+    return f"{whole} request{'' if whole == '1' else 's'}"
+
+
 def lead_of(outcome: Outcome) -> str:
     """What was planned, in one sentence."""
     answer, layout = outcome.answer, outcome.layout
@@ -35,12 +41,16 @@ def verdict_of(outcome: Outcome, intent: str, parse: Mapping[str, Any]) -> str:
         return outcome.refusal or "This cannot be planned."
     if not answer["fit"]["fits"]:
         return f"Does not fit: short by {binary_bytes(answer['fit']['shortfall_bytes'])} per GPU."
+    if intent == "fits":
+        return _fits(answer, parse, outcome.trained)
     return _VERDICTS.get(intent, _plan)(answer, parse)
 
 
 def _plan(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
-    del parse
     serving = answer["serving"]
+    if serving["saturated"] and "request_rate" not in parse:
+        held = requests(answer["fit"]["max_concurrency"])
+        return f"Fits, but not all at once: the KV cache holds {held}; the others wait."
     if serving["saturated"]:
         return (f"Fits, but cannot keep up with this load: it sustains "
                 f"{significant(serving['max_request_rate'])} requests/s.")
@@ -50,14 +60,23 @@ def _plan(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
     return f"Fits: {speed}, {rate(serving['output_tokens_per_s'])} in all."
 
 
-def _fits(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+def _fits(answer: Mapping[str, Any], parse: Mapping[str, Any], trained: int | None) -> str:
     fit = answer["fit"]
-    room = f"room for {fit['max_concurrency']:,.0f} requests"
+    room = f"room for {requests(fit['max_concurrency'])}"
     load = parse.get("concurrency")
     if isinstance(load, int | float) and answer["serving"] is not None and fit["max_concurrency"] < answer["serving"][
             "concurrency"]:
         return f"The model fits, but there is only {room} at once: the others wait."
-    return f"Yes, it fits: {room}, and up to {fit['max_context_tokens']:,.0f} tokens of context."
+    held = fit["max_context_tokens"]
+    asked = parse.get("context_tokens")
+    stretched = trained is not None and isinstance(asked, int | float) and asked > trained
+    longest = held if trained is None or stretched else min(held, trained)
+    return f"Yes, it fits: {room}, and up to {longest:,.0f} tokens of context."
+
+
+def reach_of(most: float | None) -> str:
+    """How many in flight the targets said bear."""
+    return "No number in flight meets the targets" if most is None else f"Up to {most:,.0f} in flight meet the targets"
 
 
 def _batch(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
@@ -92,11 +111,26 @@ def _why(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
     return f"{BOUND[decode['bound']]}: {what}."
 
 
-_VERDICTS = {"fits": _fits, "batch": _batch, "cost": _cost, "why": _why}
+def window_line(outcome: Outcome) -> str:
+    """That the model ends the context before memory does."""
+    answer, trained = outcome.answer, outcome.trained
+    if answer is None or trained is None or not answer["fit"]["fits"]:
+        return ""
+    held, asked = answer["fit"]["max_context_tokens"], outcome.document["deployment"].get("max_model_len")
+    if asked is not None and asked > trained:
+        return ""  # the plan warns of it
+    if held <= trained:
+        return ""
+    return f"Memory would hold {held:,.0f} tokens, but the model declares at most {trained:,}."
+
+
+_VERDICTS = {"batch": _batch, "cost": _cost, "why": _why}
 
 
 def limit_of(answer: Mapping[str, Any]) -> str:
     """What limits, from the plan's explanation."""
+    if not answer["fit"]["fits"]:
+        return ""
     sentences = [s for s in str(answer["explanation"]).split(". ") if s.startswith("Decoding ")]
     return sentences[0].rstrip(".") + "." if sentences else ""
 
@@ -113,15 +147,15 @@ def lever_of(answer: Mapping[str, Any]) -> str:
 _METRICS = {"decode.tokens_per_s_per_gpu": "the tokens/s per GPU", "fit.max_concurrency": "the requests at once"}
 
 
-def bill_lines(outcome: Outcome, parse: Mapping[str, Any]) -> tuple[str, ...]:
-    """A month owned against the same tokens from an API, when the tokens of a month were said."""
+def bill_lines(outcome: Outcome, parse: Mapping[str, Any], intent: str) -> tuple[str, ...]:
+    """What a month costs, and the same tokens from an API when the tokens of a month were said."""
     answer, tokens = outcome.answer, parse.get("tokens_per_month")
-    if answer is None or answer["cost"] is None or tokens is None or outcome.layout is None:
+    if answer is None or answer["cost"] is None or outcome.layout is None or (tokens is None and intent != "cost"):
         return ()
     owned = monthly_usd(answer["cost"]["usd_per_hour"] * outcome.layout.replicas)
     lines = [f"Kept for a month: {dollars(owned)}, whatever the load."]
     api = (parse.get("api_price") or {}).get("usd_per_million_tokens")
-    if api is not None:
+    if api is not None and tokens is not None:
         lines.append(f"{tokens:,.0f} tokens a month from the API: {dollars(api_usd(tokens, api))}.")
     return tuple(lines)
 

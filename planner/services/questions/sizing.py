@@ -19,8 +19,6 @@ from planner.services.sizing.service import SizingService
 
 HEADROOM = 0.2
 """As POST /v1/size: load is carried with a fifth to spare [1]."""
-HALVINGS = 7
-"""Steps of the search for the load that just meets the targets: within 1 % of the range [1]."""
 SHOWN = 5
 Progress = Callable[[float], None]
 
@@ -83,11 +81,11 @@ class PlanSizes:
         key = "request_rate" if "request_rate" in outcome.document["workload"] else "concurrency"
         demand = float(outcome.document["workload"][key])
         top = answer["serving"]["max_request_rate"] if key == "request_rate" else answer["fit"]["max_concurrency"]
-        reach = self._reach(outcome, key, float(top), workspace)
+        reach = self._solver.reach(outcome, key, float(top), workspace)
         if reach is None:
             return "no load of one replica meets the target"
         count = int(replicas(demand, reach, HEADROOM))
-        each = self._at(outcome, key, demand / count, workspace)
+        each = self._solver.at(outcome, key, demand / count, workspace)
         serving, cost = each["serving"], each["cost"]
         gpus = count * each["deployment"]["gpus"]
         sku = self._solver.power(str(outcome.option.document["sku"]), workspace)
@@ -100,24 +98,6 @@ class PlanSizes:
             "usd_per_hour": None if cost is None else cost["usd_per_hour"] * count,
             "usd_per_million_output_tokens": None if cost is None else cost["usd_per_million_output_tokens"],
             "power_w": None if sku is None else sku * gpus}
-
-    def _reach(self, outcome: Outcome, key: str, top: float, workspace: str) -> float | None:
-        """The largest load of one replica that meets the targets, by halving; all of it without targets."""
-        if not outcome.document["slo"]:
-            return top
-        low, high = 0.0, top
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            if self._at(outcome, key, middle, workspace)["serving"]["meets_slo"]:
-                low = middle
-            else:
-                high = middle
-        return low or None
-
-    def _at(self, outcome: Outcome, key: str, load: float, workspace: str) -> Mapping[str, Any]:
-        """One replica's plan at a load."""
-        workload = dict(outcome.document["workload"]) | {key: max(load, 1e-6)}
-        return self._solver.answer(dict(outcome.document) | {"workload": workload}, workspace)
 
 
 class RateSizes:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from planner.core.architecture.model import Model
 from planner.core.errors import InvalidLayout, PlannerError
 from planner.services.catalog import CatalogService
 from planner.services.plan.answer import PlanService
@@ -16,6 +17,8 @@ from planner.services.questions.requests import Option
 
 CURVE = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """Requests in flight a chart is drawn over."""
+HALVINGS = 7
+"""Steps of the search for the load that just meets the targets: within 1 % of the range [1]."""
 CURVES = 4
 """Lines of a chart at the most."""
 
@@ -49,6 +52,11 @@ class Solver:
         watts = self._catalog.sku(sku, workspace).value.power_w
         return None if watts is None else float(watts)
 
+    def trained(self, model: str, workspace: str) -> int | None:
+        """Longest context a model declares [token]; a card of five fields declares none."""
+        value = self._catalog.model(model, workspace).value
+        return value.context_trained if isinstance(value, Model) else None
+
     def solve(self, option: Option, workspace: str) -> Outcome:
         """The first layout that fits, else the first the model takes at all."""
         option = self._with_price(option)
@@ -64,11 +72,31 @@ class Solver:
             except PlannerError as error:
                 refusal = f"{error.detail} {error.hint or ''}".strip()
                 return Outcome(option=option, document=document, refusal=refusal)
-            outcome = Outcome(option=option, layout=layout, document=document, answer=answer)
+            outcome = Outcome(option=option, layout=layout, document=document, answer=answer,
+                              trained=self.trained(str(document["model"]), workspace))
             if answer["fit"]["fits"]:
                 return outcome
             best = best or outcome
         return best or Outcome(option=option, refusal=refusal)
+
+    def reach(self, outcome: Outcome, key: str, top: float, workspace: str) -> float | None:
+        """The largest load of one replica that meets the targets, by halving; all of it without targets."""
+        if not outcome.document["slo"] or self.at(outcome, key, top, workspace)["serving"]["meets_slo"]:
+            return top
+        low, high = 0.0, top
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            if self.at(outcome, key, middle, workspace)["serving"]["meets_slo"]:
+                low = middle
+            else:
+                high = middle
+        return low or None
+
+    def at(self, outcome: Outcome, key: str, load: float, workspace: str) -> Mapping[str, Any]:
+        """One replica's plan at a load, given as a rate or as requests in flight."""
+        loads = {"request_rate", "concurrency"}
+        workload = {k: v for k, v in outcome.document["workload"].items() if k not in loads} | {key: max(load, 1e-6)}
+        return self.answer(dict(outcome.document) | {"workload": workload}, workspace)
 
     def _with_price(self, option: Option) -> Option:
         said = option.document["price"]["usd_per_gpu_hour"]

@@ -38,6 +38,12 @@ def reply(planner, text):
         ("m3 ultra vs m4 max for llama-3.1-8b", "most per GPU"),
         ("cost per million tokens with llama-3.1-8b", "per million output tokens"),
         ("r1 on 16 h100, 8 clients", "Fits"),
+        ("llama-3.1-8b on 1 l4, 400 clients, 4k ctx", "the others wait"),
+        ("longest prompt for gpt-oss-20b on a 3090?", "up to 131,072 tokens"),
+        ("fits? qwen3-32b fp8 on 1 h200 with 128k context", "up to 37"),
+        ("fits? maverick int4 on 4 h100 at 1M ctx", "room for 1 request,"),
+        ("max in flight at 30 tok/s each, llama 3.3 70b fp8 on 4 h100, 2k/300", "in flight meet the targets"),
+        ("max in flight with tpot < 1ms, llama 3.3 70b fp8 on 4 h100", "No number in flight meets the targets"),
         ("llama-3.1-8b on 7 h100, 8 clients", "Fits"),
     ],
 )
@@ -104,3 +110,54 @@ def test_progress_is_reported(planner):
     parsed = planner.grammar.read("h100 vs l4 for phi-4")
     planner.answering.reply(parsed, "default", seen.append)
     assert seen[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("dsv3 int4 on 2 h200, fits?", "It would fit on 4 × H200 SXM 141GB."),
+        ("dsv3 bf16 on 8 h100, 64 clients", "It would fit with w4a16 weights."),
+        ("llama 3.3 70b bf16 on 1 h100, fits?", "It would fit with w4a16 weights or on 2 × H100 SXM5 80GB."),
+    ],
+)
+def test_what_does_not_fit_says_what_would(planner, text, remedy):
+    found = reply(planner, text)
+    assert remedy in found.lines
+    assert {f.path for f in found.figures} == {"fit.weights_bytes", "fit.shortfall_bytes"}
+    assert (found.limit, found.lever) == ("", "")
+
+
+def test_what_would_fit_does_fit(planner):
+    assert reply(planner, "dsv3 int4 on 4 h200, fits?").fits
+    assert not reply(planner, "dsv3 int4 on 2 h200, fits?").fits
+    assert reply(planner, "llama 3.3 70b w4a16 on 1 h100, fits?").fits
+
+
+def test_nothing_tried_fits(planner):
+    found = reply(planner, "kimi k2 w4a16 on 1 l4, fits?")
+    assert not found.fits
+    assert found.lines == ()
+
+
+def test_most_in_flight_is_where_the_target_ends(planner):
+    text = "max in flight at 30 tok/s each, llama 3.3 70b fp8 on 4 h100, 2k/300"
+    most = int(reply(planner, text).verdict.split()[2])
+    bears = f"llama 3.3 70b fp8 on 4 h100, 2k/300, 30 tok/s each, {most - 1} in flight"
+    breaks = f"llama 3.3 70b fp8 on 4 h100, 2k/300, 30 tok/s each, {most + 4} in flight"
+    assert "meets the target" in reply(planner, bears).verdict
+    assert "misses the target" in reply(planner, breaks).verdict
+
+
+def test_a_bill_without_a_monthly_volume(planner):
+    assert "a month" in reply(planner, "monthly bill for 4 l40s running qwen3-14b at 0.95/h?").lines[0]
+
+
+def test_models_on_counts_of_their_own_are_two_options(planner):
+    found = reply(planner, "compare scout on 4 h100 to maverick on 8 h100, fp8, 64 concurrent")
+    named = [(o.document["model"].split("-")[3], o.option.gpus) for o in found.outcomes]
+    assert named == [("scout", 4), ("maverick", 8)]
+
+
+def test_defaults_are_told_apart_from_what_was_said(planner):
+    found = reply(planner, "llama-3.1-8b on 1 h100, 16 clients")
+    assert found.defaults == ("prompt 1,000, answer 1,000 tokens",)
