@@ -18,7 +18,7 @@ _TAG = re.compile(r"</?[a-z][^<>]*>")
 _SHORTCODE = re.compile(r"(?<!\S):[a-z][\w+-]*:(?!\S)|:[a-z][a-z_+-]*_[a-z_+-]*:")
 _THIN_GROUP = re.compile(r"(?<=\d)(?<!\.\d)[\u00a0\u2007\u2008\u2009\u200a\u202f](?=\d{3}(?![\db]))")
 _SPACE_GROUP = re.compile(
-    r"(?<![\w.,'/x-])(\d{1,3})((?: \d{3})+)(?= ?(?:[a-zà-ÿ$€£/%]))(?! ?(?:x ?[a-z]|gb?\b|gpus?\b))"
+    r"(?<![\w.,'/x-])(\d{1,3})((?: \d{3})+)(?= ?(?:[a-zà-ÿ$€£/%]))(?! ?(?:x ?[a-z]|gb?\b|gpus?\b)|b\b)"
 )
 _ALIKE = {
     "x": "\u00d7\u2715\u2716\u2a2f\u0445",

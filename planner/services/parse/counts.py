@@ -52,7 +52,8 @@ _AFTER = re.compile(
 _BOX_AFTER = re.compile(rf"[\s-]*(?:\d-?gpu[\s-]*)?(?P<box>{_BOX})(?!\w)")
 _MAKER = re.compile(r"(?:dgx|hgx)[\s-]?$")
 _EACH = re.compile(
-    r"(?<![\w.,$€])(?P<n>\d{1,3})\s?(?:gpus?\s|cards?\s|x\s?)?(?:of each|each|apiece|jeweils|chacun\w*"
+    r"(?<![\w.,$€])(?P<n>\d{1,3}|one|ein\w*|une?|un[oa])\s?(?:gpus?\s|cards?\s|x\s?)?"
+    r"(?:of each|each|apiece|jeweils|chacun\w*"
     r"|cada un[oa]|de chaque|per option|ciascun\w*)(?!\w)"
     r"|(?:each|jeweils) (?:with |of |x ?)?(?P<m>\d{1,3})(?:\s?(?:gpus?|cards?))?(?![\w.]|\s?(?:k\b|tok|users"
     r"|clients|concurrent))"
@@ -149,7 +150,10 @@ def _plural(box: re.Match[str] | None) -> bool:
 def each_count(canvas: Canvas) -> int | None:
     """The count said for every option: "2 each"."""
     match = canvas.first(_EACH)
-    return int(match["n"] or match["m"]) if match is not None else None
+    if match is None:
+        return None
+    said = match["n"] or match["m"]
+    return int(said) if said.isdigit() else 1
 
 
 def loose_count(canvas: Canvas) -> int | None:

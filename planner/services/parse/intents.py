@@ -11,6 +11,7 @@ _HELP = re.compile(
     r"|\b(?:what (?:can|do) (?:you|this|it|i) (?:do|ask|type|say|offer)|what (?:are|is) you(?:r)? (?:commands"
     r"|capabilities)|how (?:do|can|does|to) (?:i |you |we |one |this |it )?(?:use (?:you|this|it)|work(?:s)?\b"
     r"|ask)|who are you|what are you"
+    r"|what (?:commands|options) (?:are|do|can)"
     r"|what (?:kinds? of |sorts? of )?(?:questions?|things) (?:can|could|may|do) (?:i|we|you)\b"
     r"|show (?:me |us )?(?:some |an? )?examples?|(?:some|give|any) (?:me )?examples?|was kannst du|que (?:sais|peux)-tu"
     r"|qu[eé] (?:puedes|sabes) hacer|cosa (?:puoi|sai) fare|how does this (?:bot )?work|need help|help me(?:$"
@@ -158,6 +159,8 @@ class Signals:
     followed: bool
     """There is an earlier request to edit."""
     priced_api: bool = False
+    slight: bool = False
+    """Only one length, budget or headcount among words of another matter."""
 
 
 def intent_of(s: Signals) -> str | None:
@@ -171,7 +174,7 @@ def intent_of(s: Signals) -> str | None:
         return "unknown"
     if found is not None or s.followed:
         return found if found is not None or s.content else "unknown"
-    return "plan" if s.content or s.named else "unknown"
+    return "plan" if (s.content and not s.slight) or s.named else "unknown"
 
 
 def _about_capacity(text: str) -> bool:

@@ -54,7 +54,7 @@ _NUMBER_IN = re.compile(
     rf"(?:[\s-]?(?:tokens?|length|len))?"
 )
 _NUMBER_OUT = re.compile(
-    rf"{free('n')}{_TOK}?[\s-]?(?:long |each |average |avg |of |as )?{_OUT}(?![\w=])(?:[\s-]?(?:tokens?|length"
+    rf"{free('n')}{_TOK}?[\s-]?(?:long |each |average |avg |of |as )?(?:{_OUT}|back)(?![\w=])(?:[\s-]?(?:tokens?|length"
     r"|len))?"
 )
 _IN_NUMBER = re.compile(
@@ -72,7 +72,7 @@ _GENERATE = re.compile(
     rf"|(?:answer|reply|respond)(?:ing|s)? (?:with|in) {_FILL}{amount('m')}{_TOK}?(?!\s?(?:%|ms|s\b|sec|x\b|gpu))"
 )
 _READ = re.compile(
-    r"(?:read\w*|ingest\w*|feed\w*|(?:documents?|docs?|contracts?|e-?mails?|articles?|pages?|transcripts?|tickets?|reports?"
+    r"(?:send\w*|past(?:e|es|ing)|read\w*|ingest\w*|feed\w*|(?:documents?|docs?|contracts?|e-?mails?|articles?|pages?|transcripts?|tickets?|reports?"
     rf"|papers?|files?|inputs?|messages?) (?:of|with|at|around|about|averaging)) {_FILL}{amount('n')}{_TOK}"
 )
 _CONTEXT_AXIS = re.compile(

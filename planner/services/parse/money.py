@@ -34,7 +34,10 @@ _HOUR = (
     r"|cada un[oa])|(?P<node2>(?:for the |for a |for an |a |per |pro |par |por )?(?:whole |full "
     rf"|entire )?{_NODE}))(?!\w))?"
 )
-_AT = r"(?:(?:at|@|for|à|zu|a|bei|für|costs?|paying|pay|rented at|price|rate|hourly)[\s:=]*)?"
+_AT = (
+    r"(?:(?:costs? (?:us|me)|sets? us back|rents? (?:for|at)|goes for|comes to|we pay"
+    r"|at|@|for|à|zu|a|bei|für|costs?|paying|pay|rented at|price|rate|hourly)[\s:=]*)?"
+)
 _HOURLY = re.compile(
     rf"{_AT}(?:{_MONEY}|{_PLAIN}(?=\s?(?:/|per\b|an?\b|pro\b|par\b|por\b|la\b|die\b|all in\b|l')))"
     rf"{_HOUR}"

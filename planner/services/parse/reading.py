@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from planner.services.parse import counts, formats, lengths, load, merging, money, settings, targets
+from planner.services.parse import counts, formats, lengths, load, merging, money, scaling, settings, targets
 from planner.services.parse.canvas import BLANK, Canvas
 from planner.services.parse.intents import Signals
 from planner.services.parse.model_names import ModelMention
@@ -143,6 +143,10 @@ def read_edits(canvas: Canvas, reading: Reading, before: Mapping[str, Any]) -> N
     """What only makes sense after an earlier request: a changed target, a count without a noun."""
     if "slo" in before:
         targets.read_target_edit(canvas, before["slo"], reading.said)
+    scaled = scaling.read_scaling(canvas, before, reading.said)
+    if scaled is not None and reading.loose is None and not any(m.gpus for m in reading.skus):
+        reading.loose = scaled
+        return
     if "price" in before and not reading.prices:
         reading.prices = money.read_price_edit(canvas)
     if before.get("skus") and not reading.skus and (boxes := counts.box_count(canvas)) is not None:
@@ -169,7 +173,8 @@ def signals(canvas: Canvas, reading: Reading, *, followed: bool) -> Signals:
         open=re.sub(rf"{BLANK}+", "§ ", opened),
         money_asked=reading.money_asked,
         axes=axes,
-        content=reading.content() and (followed or not _slight(canvas, reading)),
+        content=reading.content(),
+        slight=_slight(canvas, reading),
         named=bool(reading.models or reading.skus),
         loaded=any(k in reading.said for k in _LOAD),
         followed=followed,

@@ -155,6 +155,8 @@ class SkuIndex:
             start = match.start("part")
         form, memory = "", 0
         while (extra := _QUALIFIER.match(canvas.open, end)) is not None:
+            if extra["form"] == "server" and all(self._form(s) != "server" for s in candidates):
+                break  # a box, not a form of the part
             form = (extra["form"] or "").replace("-", "") or form
             memory = int(extra["memory"]) if extra["memory"] else memory
             end = extra.end()
