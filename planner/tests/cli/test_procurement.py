@@ -34,13 +34,6 @@ def test_examples_are_answered(name, capsys):
     assert len(answer["sensitivity"]["tornado"]) >= 8
     assert answer["uncertainty"]["gpus_p90"] >= answer["uncertainty"]["gpus_p50"]
     assert all(row["works"] or row["broken"] for row in answer["options"])
-    best = next(row for row in answer["options"] if row["id"] == answer["best"])
-    for row in answer["options"]:
-        if row["works"] and row.get("attribution_usd"):
-            dearer = row["total_usd"] - best["total_usd"]
-            assert sum(row["attribution_usd"].values()) == pytest.approx(dearer, abs=0.1 * len(row["attribution_usd"]))
-            said = re.search(r"before discounting ([+-][\d,]+)", row["why"])
-            assert row is best or float(said[1].replace(",", "")) == pytest.approx(dearer, abs=1.0)
     assert main(["whatif", str(EXAMPLES / f"{name}.toml")]) == 0
     assert answer["best"].split(" + ")[0] in capsys.readouterr().out.replace("\n", " ")
 
