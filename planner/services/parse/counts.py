@@ -41,7 +41,7 @@ _BOX = (
 )
 _BEFORE = re.compile(
     rf"(?:(?<![\w.,$€=-])(?P<nodes>\d{{1,3}})\s?(?:x\s?\(\s?|x\s"
-    rf"|{_BOX}\s?(?:of|with|each|de|mit|à)\s?|(?=\s\d+\s?x)\s))?"
+    rf"|{_BOX}\s?(?:of|with|each|de|mit|à|x|\*|times|@)\s?|(?=\s\d+\s?x)\s))?"
     rf"(?:(?<![\w.,$€=-])(?P<n>\d{{1,4}})\s?-?\s?(?:x|\*)?[\s-]*|(?<!\w)(?P<one>{_ONE})\s|(?<!\w){_PAIR}\s)"
     rf"(?:gpu\s)?{_BRAND}(?P<maker>dgx\s?|hgx\s?)?$"
 )
@@ -118,7 +118,8 @@ def _count(canvas: Canvas, mention: SkuMention, floor: int, ceiling: int) -> Sku
             end += box.end()
     elif match is not None and match["nodes"] and gpus is not None:
         gpus *= int(match["nodes"])
-    return replace(mention, gpus=gpus or None, end=end, boxed=box is not None or maker)
+    article = match is not None and (match["one"] or "")[:2] in {"a", "an", "un", "ei"}
+    return replace(mention, gpus=gpus or None, end=end, boxed=box is not None or maker, article=article)
 
 
 def _number(match: re.Match[str]) -> int:

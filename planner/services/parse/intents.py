@@ -18,8 +18,8 @@ _HELP = re.compile(
     r"|\W*$)|help(?:\W*please|\W*pls)?\W*$)"
 )
 _TRAIN = re.compile(
-    r"\b(?:pre-?train\w*|train|trains|trained|training|fine[\s-]?tun\w+|lora|qlora|rlhf|sft|grpo|dpo|distill? (?:a"
-    r"|our)|entrainer|entra[iî]ner|trainieren|entrenar|addestrare)\b"
+    r"\b(?:pre-?train\w*|train|trains|trained|training|fine[\s-]?tun\w+|lora|qlora|rlhf|sft|grpo|dpo|distil\w* (?:a"
+    r"|our|[^.?!]{1,30}? into)|entrainer|entra[iî]ner|trainieren|entrenar|addestrare)\b"
 )
 _POLITE = (
     r"^\W*(?:(?:please|pls|plz|hey|hi|hello|ok|okay|so|bot|now|just|go ahead and|can you|could you|would you"
@@ -29,6 +29,7 @@ _ACTION = re.compile(
     _POLITE + r"(?:scale|deploy|re-?start|reboot|delete|stop|start(?! with)|kill|drain|shut\s?down|terminate|provision"
     r"|spin|launch|cancel|upgrade|downgrade|book|order|reserve|buy (?:me|us)|rent|migrate|roll\s?back|rollout"
     r"|evict|cordon|ssh|create|set up|install|send|post|e-?mail|remind|schedule|merge|turn (?:off|on)|page"
+    r"|kubectl|helm|terraform|sudo"
     r"|execute|approve|open|file (?:a|an)|raise|ping|notify|rotate|patch|push|ship|swap|remove|clean|free up|expand"
     r"|grow|shrink|bump|upload|download|pull|clone|close|submit|request|add|tell (?!me)"
     r"|reset|move the|resize|allocate|assign|grant|revoke|run (?:the|my|our|a|this) (?:job"
@@ -79,6 +80,7 @@ _SIZE = re.compile(
     r"|\bhow (?:big|large) (?:an? |of an? )?(?:cluster|fleet|node|box|server|deployment|pool|should|must)\b"
     r"|\bwie gro(?:ss|ß) (?:muss|soll\w*|m[uü]sste?)\b|\btaille (?:de|du) (?:cluster|parc)\b"
     rf"|\brank(?:ing)? (?:of )?(?:all |the |every |your |my )*{_HARDWARE}\b"
+    r"|\bhardware (?:advice|recommendations?|suggestions?)\b|\b(?:advice|recommendations?) on (?:hardware|gpus?)\b"
     r"|\bwhat would it take\b|\bwas (?:brauche|brauchen|sollen"
     r"|sollten)\b|\bde quoi\b.*besoin|\bqu[eé] (?:necesito|necesitamos|compramos|comprar)\b|\bprocure(?:ment)?\b"
     r"|\bto buy\b|\bshopping\b|\bfleet size\b"
@@ -135,7 +137,7 @@ _COMPARE = re.compile(
 )
 _DOMAIN = re.compile(
     r"\b(?:gpus?|llms?|models?|tokens?|vram|inference|serv(?:e|ing)|batch\w*|context|ctx|throughput|latency|ttft"
-    r"|tpot|kv|cache|quanti[sz]\w+|concurren\w+|vllm|sglang|hardware|cards?|replicas?|api|rps|qps)\b|§"
+    r"|tpot|kv|cache|quanti[sz]\w+|concurren\w+|vllm|sglang|hardware|cards?|replicas?|self[\s-]?host\w*|rps|qps)\b|§"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from planner.services.parse.canvas import Canvas
+from planner.services.parse.canvas import BLANK, Canvas
 from planner.services.parse.quantities import amount, counted, free
 
 _TOK = r"(?:[\s-]?(?:tokens?|toks?|tok\b|tkn|tk\b|jetons?))"
@@ -38,6 +38,10 @@ _PAIR_KEYED = re.compile(
     rf"(?<![\dkm])(?<![\dkm]\s)(?<!\w){_IN}{_FILL}{amount('i')}{_TOK}?\s?(?:,|/|;|&|and|und|et"
     rf"|y)?\s?{_OUT}{_FILL}{amount('o')}{_TOK}?"
 )
+_PAIR_REVERSED = re.compile(
+    rf"(?<![\dkm])(?<![\dkm]\s)(?<!\w){_OUT}{_FILL}{amount('o')}{_TOK}?\s?(?:,|/|;|&|and)?\s?"
+    rf"{_IN}{_FILL}{amount('i')}{_TOK}?(?!\s?(?:ms|s\b|sec|flight|parallel))"
+)
 _PAIR_AFTER = re.compile(
     rf"{amount('i')}{_TOK}?\s?/\s?{amount('o')}{_TOK}?\s?(?:in\s?/\s?out|isl\s?/\s?osl|input\s?/\s?output"
     r"|tok\w*)(?!\s?/)"
@@ -48,6 +52,7 @@ _PAIR_BARE = re.compile(
     r"|m\b))(?!\s?/)"
 )
 _NUMBER_IN = re.compile(
+    rf"(?:(?<!at )(?<!@ )(?<!@)|(?=\S+ in (?!{BLANK})))"  # "at 32k in fp8" is a window, the format read already
     rf"{free('n')}{_TOK}?[\s-]?(?:long |each |average |avg |of "
     rf"|as )?{_IN}(?![\w=])(?!\s?flight)(?!\s?parallel)(?!\s(?:bf16|fp8|fp16|[48][\s-]?bit|int|awq|gptq|nvfp4"
     r"|vllm|total|one|a\b))"
@@ -132,7 +137,7 @@ def read_bare_context(canvas: Canvas, parse: dict[str, object]) -> None:
 
 
 def _pairs(canvas: Canvas, parse: dict[str, object]) -> None:
-    for pattern in (_PAIR_LABEL, _PAIR_KEYED, _PAIR_AFTER, _PAIR_TO):
+    for pattern in (_PAIR_LABEL, _PAIR_KEYED, _PAIR_REVERSED, _PAIR_AFTER, _PAIR_TO):
         if (match := canvas.first(pattern)) is not None:
             given, made = counted(match, "i"), counted(match, "o")
             if given + made != 100:  # two shares of a whole are a mix, not lengths

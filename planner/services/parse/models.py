@@ -34,6 +34,8 @@ _VARIANTS = frozenset(
     medium vl vision omni audio guard math embedding reranker coder code thinking distill distilled reasoning
 """)
 )
+_MANY = 2
+"""Parts of a nickname that still names a model without its family [1]."""
 _OTHER_KIND = {"vl", "linear", "mamba"}
 _SIZE_TOLERANCE = 0.06
 """A size said beside a family means the entry whose total is within this share (gpt-oss "117b", nemo "12b")."""
@@ -53,7 +55,9 @@ class ModelIndex:
         self.families = {m.first for m in self.models}
         self.codes = {v for m in self.models for v in m.versions if v[0].isalpha()}
         self.organisations = {m.entry.name.split("/")[0].lower() for m in self.models if "/" in m.entry.name}
-        self.nicknames = {self._spell(name): ids for name, ids in vocabulary.model_nicknames.items()}
+        spelt = {self._spell(name): ids for name, ids in vocabulary.model_nicknames.items()}
+        # A version code stands for its family: "r1 distill llama 70b".
+        self.nicknames = {n[1:]: ids for n, ids in spelt.items() if len(n) > _MANY and n[1] in self.codes} | spelt
 
     def _spell(self, name: str) -> tuple[str, ...]:
         return tuple(a.text for a in self.atoms(name))

@@ -81,6 +81,10 @@ _PER_MILLION = re.compile(
     r"(?:/|(?<!\w)(?:per|pro|par|por|al|je|a)(?!\w))\s?(?:1\s?)?(?:mtoks?|m(?!\w)|million(?:en|s)?|mill[oó]n"
     r"|milione|milh[aã]o)(?:\s?(?:tokens?|toks?|tok))?(?!\w)(?!\s?(?:ctx|context|window|kontext))"
 )
+_A_MILLION = re.compile(
+    r"(?<![\w.,])(?:1\s?m|a million|1 million|one million|million)\s(?:output |input )?tok\w*"
+    r"(?!\s?(?:/|per|a|each)\s?(?:month|day|mo\b|ctx|context))"
+)
 _MONEY_WORDS = re.compile(
     r"\b(?:costs?|price[sd]?|dollars?|usd|euros?|kosten|kostet|prix|co[uû]te?|cuesta|precio|costa)\b|[$€£]"
 )
@@ -124,7 +128,8 @@ def read_money(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> tup
     prices += _read_companions(canvas, warn, have=bool(prices) or bool(_MONEY_WORDS.search(canvas.text)))
     _read_budget(canvas, parse, warn)
     asked = [m for pattern in (_UNIT_OF_PRICE, _PER_MILLION) for m in canvas.take(pattern)]
-    return prices, bool(asked)
+    million = canvas.first(_A_MILLION) if prices else None
+    return prices, bool(asked) or million is not None
 
 
 _EDIT = re.compile(

@@ -60,9 +60,11 @@ class Reading:
             if mention.entry is None:
                 continue
             same = [k for k, (s, _) in enumerate(options) if s == mention.entry.id]
-            if not same or (mention.gpus is not None and all(options[k][1] not in {None, mention.gpus} for k in same)):
+            again = mention.article and any(options[k][1] is not None for k in same)
+            other = mention.gpus is not None and all(options[k][1] not in {None, mention.gpus} for k in same)
+            if not same or (other and not again):
                 options.append((mention.entry.id, mention.gpus))
-            elif options[same[-1]][1] is None:
+            elif not again and options[same[-1]][1] is None:
                 options[same[-1]] = (mention.entry.id, mention.gpus)
         return options
 

@@ -11,7 +11,10 @@ from planner.services.parse.vocabulary import ModelEntry
 
 _SHORT_ANSWER = 5
 """Words of an answer to a choice; in a longer text "small" is part of a name."""
-_VERSION = re.compile(r"(?:(?:the|use|with|and|make it) )?v?(?P<version>\d\.\d)(?: one| instead| version)?\W*")
+_VERSION = re.compile(
+    r"(?:(?:no|ok|okay|sorry|oops|nvm|actually|i mean|i meant|the|use|with|and|make it)[\s,.]+)*"
+    r"v?(?P<version>\d\.\d)(?: one| instead| version)?\W*"
+)
 
 
 def sibling(index: ModelIndex, text: str, of: ModelEntry) -> ModelEntry | None:

@@ -71,6 +71,8 @@ class SkuMention:
     """How many, when said beside the name."""
     boxed: bool = False
     """Said as a node, box, DGX or HGX."""
+    article: bool = False
+    """Counted by an article alone ("an H100")."""
 
     @property
     def entry(self) -> SkuEntry | None:
