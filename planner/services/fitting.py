@@ -14,7 +14,9 @@ from planner.core.fitting.measurement import KernelTable
 from planner.core.hardware.chip import Chip
 from planner.services.kernel_tables import KernelTables, Refused, Row, kernel_tables, merged
 
-# Profile table each operator class belongs to, and the end of its key that names a variant inside the table.
+# Profile table each operator class belongs to, and the end of its key that names a variant inside the table. Blocks of
+# latent attention over prompts have none: arithmetic binds their projections and their attention alike, so that their
+# time does not tell one share from the other; they are scored only.
 _TABLES: Mapping[str, str] = {
     "gemm": "gemm", "moe": "moe", "decode": "decode", "mla_decode": "decode", "mla_block": "decode",
     "prompt": "prompt", "mla_prompt": "prompt", "all_reduce": "all_reduce", "gather": "gather",
@@ -96,7 +98,7 @@ def profiles_of(fits: Sequence[CurveFit], architecture: Mapping[str, str]) -> Pr
 def _per_sku(fits: Sequence[CurveFit]) -> Profiles:
     """The chosen curve of every profile table, by SKU and engine."""
     chosen: dict[tuple[str, str, str], CurveFit] = {}
-    for fit in fits:
+    for fit in (f for f in fits if f.table.operator in _TABLES):
         parameter, least = _UNTUNED.get(fit.table.operator, ("", 0.0))
         if fit.values.get(parameter, 1.0) < least:
             continue

@@ -122,7 +122,8 @@ def prompt_attention(row: Row, chip: Chip) -> Kernel | None:
 
 def latent(row: Row, chip: Chip) -> Kernel | None:
     """Multi-head latent attention: the kernel alone or the whole block with its projections."""
-    readers = {"kernel_decode": _latent_decode, "block_decode": _latent_decode, "kernel_prefill": _latent_prompt}
+    readers = {"kernel_decode": _latent_decode, "block_decode": _latent_decode, "kernel_prefill": _latent_prompt,
+               "block_prefill": _latent_prompt}
     reader = readers.get(row["op"])
     return None if reader is None else reader(row, chip)
 
@@ -148,16 +149,28 @@ def _latent_decode(row: Row, chip: Chip) -> Kernel:
                   bandwidth=chip.bandwidth, features=features)
 
 
-def _latent_prompt(row: Row, chip: Chip) -> Kernel:
+def _latent_prompt(row: Row, chip: Chip) -> Kernel | None:
+    """Whole prompts, keys and values expanded; blocks with quantised query-key products are another class."""
+    block = row["op"] == "block_prefill"
+    if block and row["attn_dtype"] != "bfloat16":
+        return None
     batch, new, total = float(row["batch_size"]), float(row["q_len"]), float(row["kv_len"])
     heads, cached = float(row["heads_per_rank"]), float(row["kv_len"]) - float(row["q_len"])
     pairs = batch * (new * cached + new * (new + 1) / 2)
     key_width, value_width = _NOPE + _ROPE, _VALUE
     moved = 2 * batch * heads * (new * (key_width + value_width) + total * (key_width + value_width))
-    return Kernel(operator="mla_prompt", key=_cache_key("mla", _cache_bytes(row["kv_dtype"])), chip=chip.id,
-                  engine=_engine(row), kernel="", shape=f"{heads:.0f}", time=_seconds(row), peak=chip.peak("bf16"),
-                  bandwidth=chip.bandwidth,
-                  features={"work": 2 * heads * (key_width + value_width) * pairs, "traffic": moved})
+    features = {"work": 2 * heads * (key_width + value_width) * pairs, "traffic": moved}
+    key = _cache_key("mla", _cache_bytes(row["kv_dtype"]))
+    if block:
+        fmt, compute = _format(row["gemm_dtype"], chip)
+        projected = _HIDDEN * (_Q_RANK + _LATENT) + _Q_RANK * key_width * heads + value_width * heads * _HIDDEN
+        expanded = _LATENT_VALUE * (_NOPE + _VALUE) * heads
+        features |= {"weight_traffic": (projected + expanded) * fmt.bytes_per_element, "block_peak": compute.peak,
+                     "block_work": 2 * batch * (new * projected + total * expanded)}
+        key = f"{key}+{fmt.name}"
+    return Kernel(operator="mla_prompt_block" if block else "mla_prompt", key=key, chip=chip.id, engine=_engine(row),
+                  kernel="", shape=f"{heads:.0f}", time=_seconds(row), peak=chip.peak("bf16"),
+                  bandwidth=chip.bandwidth, features=features)
 
 
 def recurrent(row: Row, chip: Chip) -> Kernel | None:

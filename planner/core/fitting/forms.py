@@ -107,6 +107,13 @@ def _latent_block(values: Values, table: KernelTable) -> Array:
     return np.asarray(projections + attention)
 
 
+def _latent_prompt_block(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    projections = knee(f["weight_traffic"] / (values["block_memory"] * table.bandwidth),
+                       f["block_work"] / (values["block_compute"] * f["block_peak"]))
+    return np.asarray(projections + _prompt({k: v for k, v in values.items() if not k.startswith("block_")}, table))
+
+
 def _all_reduce(values: Values, table: KernelTable) -> Array:
     return all_reduce_time(AllReduceCurve(**values), message=table.features["message"], ranks=table.features["ranks"],
                            link_rate=table.link_rate)
@@ -161,6 +168,9 @@ FORMS: Mapping[str, Form] = {form.operator: form for form in (
         _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
     Form(operator="mla_prompt", predict=_prompt, parameters=(
         _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
+    Form(operator="mla_prompt_block", predict=_latent_prompt_block, parameters=(
+        _time("launch", 50, 2, 300), _share("memory", 0.35, low=0.01), _share("compute", 0.58),
+        _share("block_memory", 0.6, low=0.2), _share("block_compute", 0.4))),
     Form(operator="all_reduce", predict=_all_reduce, threshold=_HAND_OVER, parameters=(
         _time("one_shot", 4, 0.5, 60), _time("two_shot", 10, 1, 120), _time("per_doubling", 0.3, 1e-3, 15),
         _share("link", 0.6), Parameter(name="four", usual=1.0, low=0.4, high=8, prior=0.5),

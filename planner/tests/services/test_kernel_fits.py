@@ -77,6 +77,7 @@ def test_every_kind_of_file_gives_its_forms_features(operator: str) -> None:
     [
         ("prompt", {"attn_dtype": "fp8"}),
         ("mla_decode", {"op": "wideep_block_decode"}),
+        ("mla_prompt_block", {"attn_dtype": "fp8"}),
         ("recurrent_decode", {"op": "mamba2"}),
         ("gather", {"op": "alltoall"}),
         ("all_to_all", {"n_nodes": "2"}),
