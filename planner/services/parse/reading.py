@@ -125,6 +125,8 @@ def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
     load.read_tokens_per_month(canvas, said)
     reading.prices, reading.money_asked = money.read_money(canvas, said, reading.warn)
     targets.read_targets(canvas, said, reading.warn)
+    if (speed := targets.read_total_speed(canvas)) is not None:
+        reading.notes.append(f'"{speed}" is a remark, not a target: targets are per user, loads in requests.')
     load.read_rate(canvas, said)
     settings.read_ratios(canvas, said)
     if options > 1:

@@ -40,6 +40,7 @@ _QUALIFIER = re.compile(
     r"|(?:vram|hbm\d?e?|nvl72|superchip|tensor core|ada|blackwell|max-?q|gpus?(?=\s*(?:80|40)\s?gb)|edition)\b)\)?"
 )
 _BARE_MEMORY = re.compile(r"[\s-](?P<memory>\d{2,3})(?=\s*(?:$|[?!)]|[.,](?!\d)|(?:for|on|with|node|box|and|or|vs)\b))")
+_MEMORY_AHEAD = re.compile(r"(?<![\w.])(?P<memory>\d{2,3})[\s-]?gb\s$")
 _SIBLING = re.compile(
     r"\s*(?:vs\.?|versus|or|against|/|oder|ou|o)\s*(?:the\s|an?\s)?"
     r"(?P<of>(?P<form>sxm|pci-?e|nvl)\d?|(?P<memory>\d{2,3})\s?gb)(?!\w)"
@@ -156,6 +157,9 @@ class SkuIndex:
         if brand and brand[-1] in {"dgx", "hgx"} and not any(brand[-1] in s.id for s in candidates):
             start = match.start("part")
         form, memory = "", 0
+        ahead = _MEMORY_AHEAD.search(canvas.open, 0, start)
+        if ahead is not None and any(self._memory(s) == int(ahead["memory"]) for s in candidates):
+            memory, start = int(ahead["memory"]), ahead.start()
         while (extra := _QUALIFIER.match(canvas.open, end)) is not None:
             if extra["form"] == "server" and all(self._form(s) != "server" for s in candidates):
                 break  # a box, not a form of the part

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from planner.services.parse.canvas import Canvas
-from planner.services.parse.quantities import NUMBER, decimal, tidy
+from planner.services.parse.quantities import NUMBER, amount, decimal, tidy, valued
 
 _UNIT = (
     r"(?P<unit>ms|millis\w*|milisegundos|msec|s(?!\w)|secs?(?!\w)|seconds?|secondes?|sekunden?|segundos?|secondi"
@@ -62,7 +62,7 @@ _SUB_SECOND = re.compile(
 )
 _SPEED = re.compile(
     r"(?:at least |min(?:imum)?\.? |>=? ?|mindestens |au moins |al menos |almeno |with |want "
-    rf"|need )?(?<![\w.])(?P<n>{NUMBER})\s?(?:tokens?\s?(?:/|per|a|pro|par|por|al)\s?(?:second|sec|s|sekunde"
+    rf"|need )?{amount('n')}\s?(?:tokens?\s?(?:/|per|a|pro|par|por|al)\s?(?:second|sec|s|sekunde"
     r"|seconde|segundo|secondo)|tok/s(?:ec)?|toks/s|t/s|tps|tokens?/s(?:ec)?|tk/s|token/s)"
     r"\s?(?:speed |decode |generation |output )?(?P<who>(?:for |to )?(?:each|apiece)(?: user| one| stream"
     r"| client| request)?|(?:/|per|pro|par|por|for each|for every|a)\s?(?:user|stream|request|client|session"
@@ -100,6 +100,12 @@ def read_targets(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> N
         _percentile(match, slo)
     if slo:
         parse["slo"] = slo
+
+
+def read_total_speed(canvas: Canvas) -> str | None:
+    """Tokens per second of everybody together, as said; set aside so that nothing else takes the number."""
+    match = canvas.first(_SPEED)
+    return None if match is None else match.group().strip()
 
 
 def read_target_edit(canvas: Canvas, earlier: dict[str, float], parse: dict[str, object]) -> None:
@@ -158,7 +164,7 @@ def _speed(canvas: Canvas, slo: dict[str, float]) -> None:
         return
     for pattern in (_SPEED_BEFORE, _SPEED_OF_TOKENS, _SPEED):
         for match in pattern.finditer(canvas.open):
-            speed = decimal(match["n"])
+            speed = valued(match, "n") if pattern is _SPEED else decimal(match["n"])
             personal = pattern is _SPEED_BEFORE or match["who"] or (_MINIMUM.match(match.group()) and speed <= 200)
             if personal and speed > 0:
                 canvas.claim(*match.span())

@@ -179,10 +179,11 @@ class Sizing:
                          assumptions=tuple(notes))
         first = options[0]
         lines = tuple(_line(option, parse) for option in options[:SHOWN])
+        ways = f"{len(options)} way{'s' if len(options) > 1 else ''}"
         return Reply(
             intent="size", sizing=sizing, lines=lines, outcomes=tuple(outcomes[:SHOWN]), link=link_of(outcomes[0]),
             verdict=f"{first['gpus']} × {first['sku']}: {_copies(first)}.", assumptions=tuple(dict.fromkeys(notes)),
-            lead=f"{outcomes[0].document['model']}, ranked by price: {len(options)} ways, {len(rejected)} refused.")
+            lead=f"{outcomes[0].document['model']}, ranked by price: {ways}, {len(rejected)} refused.")
 
 
 def _sizes(box: int) -> tuple[int, ...]:
