@@ -92,7 +92,9 @@ class Grammar:
         if chosen is None and current is not None and _SIZE.search(canvas.text):
             chosen = relatives.sibling(self._models, canvas.text, current)
         elif chosen is None and current is not None:
-            chosen = relatives.version(self._models, canvas.text, current)
+            chosen = relatives.version(self._models, canvas.text, current) or relatives.by_size(
+                self._models, canvas.text, current
+            )
         if chosen is not None:
             reading.models = [ModelMention(start=0, end=0, said=chosen.name, candidates=(chosen,))]
 

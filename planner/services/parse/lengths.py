@@ -9,7 +9,8 @@ from planner.services.parse.quantities import amount, counted, free
 
 _TOK = r"(?:[\s-]?(?:tokens?|toks?|tok\b|tkn|tk\b|jetons?))"
 _FILL = (
-    r"(?:\s?(?:of|is|are|around|about|approx\.?|roughly|circa|ca\.?|avg|average|mean|length|len|size|tokens?"
+    r"(?:\s?(?:of|is|are|long|,? ?say|like|maybe|typically|usually"
+    r"|around|about|approx\.?|roughly|circa|ca\.?|avg|average|mean|length|len|size|tokens?"
     r"|lengths|=|:|~|de|von|environ|etwa|con|di)){0,3}\s?"
 )
 _IN = (

@@ -56,6 +56,30 @@ def among(offered: Sequence[ModelEntry], text: str) -> ModelEntry | None:
     return offered[0] if re.match(r"first|form|1st|erst|prem|prim", word) else offered[-1]
 
 
+_SIBLING = re.compile(
+    r"(?<!\w)the (?P<which>big|bigger|biggest|large|larger|largest|small|smaller|smallest|little)"
+    r"(?: one| model| version| variant| sibling| brother)(?!\w)"
+)
+
+
+def by_size(index: ModelIndex, text: str, of: ModelEntry) -> ModelEntry | None:
+    """The largest, smallest or next model of the thread's own kind: "and the big one?"."""
+    said = _SIBLING.search(text)
+    if said is None or not of.total_parameters:
+        return None
+    base, own, larger = take_apart(of), of.total_parameters, said["which"][0] in "bl" and said["which"] != "little"
+    kin = [
+        m.entry
+        for m in index.models
+        if (m.first, m.versions, m.words, m.entry.mixture) == (base.first, base.versions, base.words, of.mixture)
+        and m.group != base.group
+        and m.entry.total_parameters
+        and (m.entry.total_parameters > own if larger else m.entry.total_parameters < own)
+    ]
+    ranked = sorted(twins(kin), key=lambda e: e.total_parameters or 0.0, reverse=not larger)
+    return (ranked[0] if said["which"].endswith("r") else ranked[-1]) if ranked else None
+
+
 def version(index: ModelIndex, text: str, of: ModelEntry) -> ModelEntry | None:
     """The model of the same family and size that a bare version names ("3.1")."""
     base, said = take_apart(of), _VERSION.fullmatch(text.strip())

@@ -67,3 +67,19 @@ def test_speed_of_everybody_is_a_remark_and_no_window():
     assert "context_tokens" not in parsed.parse
     assert "slo" not in parsed.parse
     assert any("remark" in note for note in parsed.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("and the bigger one?", "qwen/qwen3-14b"),
+        ("the biggest model", "qwen/qwen3-32b"),
+        ("the smaller one", "qwen/qwen3-4b"),
+    ],
+)
+def test_a_sibling_named_by_its_size(text, model):
+    assert GRAMMAR.read(text, {**BEFORE, "model": "qwen/qwen3-8b"}).parse["model"] == model
+
+
+def test_nothing_is_bigger_than_the_biggest():
+    assert GRAMMAR.read("the bigger one on 2", {**BEFORE, "model": "qwen/qwen3-32b"}).parse["model"] == "qwen/qwen3-32b"
