@@ -162,5 +162,5 @@ def test_no_name_holds_what_a_database_cannot(client):
     refused(client.get("/v1/calibrations/a%00/datasheet"), 422, "/path/id")
     refused(client.post("/v1/validate?calibration=a%00", content="gpu,model\n", headers={"Content-Type": "text/csv"}),
             422, "/query/calibration")
-    kept = {"name": "a", "question": "plan", "request": {"text": "b\0"}, "notes": "c\0"}
+    kept = {"name": "a", "question": "plan", "request": {"model": "b\0"}, "notes": "c\0"}
     assert client.post("/v1/scenarios", json=kept).json()["notes"] == "c\0"
