@@ -29,6 +29,8 @@ _USABLE = 0.35
 # Latent attention that reaches less of a ceiling than this is a fallback path which served runs do not take: they keep
 # 16-bit caches instead, or another backend.
 _UNTUNED: Mapping[str, tuple[str, float]] = {"mla_decode": ("memory", 0.15), "mla_prompt": ("compute", 0.25)}
+# So is latent attention that walks a sequence's context in one block, a token in more than this [s].
+_WALKING = 1e-8
 # Isolated kernels repeat on the same operands, part of which stays in the last-level cache; serving reads them cold.
 _COLD = 0.95
 _FAMILIES = 2  # families a default curve must have been seen on
@@ -100,7 +102,8 @@ def _per_sku(fits: Sequence[CurveFit]) -> Profiles:
     chosen: dict[tuple[str, str, str], CurveFit] = {}
     for fit in (f for f in fits if f.table.operator in _TABLES):
         parameter, least = _UNTUNED.get(fit.table.operator, ("", 0.0))
-        if fit.values.get(parameter, 1.0) < least:
+        walks = fit.table.operator.startswith("mla") and fit.values.get("serial", 0.0) > _WALKING
+        if walks or fit.values.get(parameter, 1.0) < least:
             continue
         if fit.error <= _USABLE and (fit.table.engine != "nccl" or fit.table.operator == "gather"):
             where = (fit.table.chip, fit.table.engine, f"{profile_key(fit.table)}|{_half(fit)}")
