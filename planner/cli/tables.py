@@ -70,7 +70,9 @@ def plan_tables(answer: dict[str, Any]) -> list[Any]:
     calibration = answer["calibration"]
     kind = "datasheet ceilings: a bound, not a prediction" if calibration["kind"] == "bound" else (
         f"efficiencies {calibration['id']}, measured {calibration['measured_on']}; intervals are 90 %")
-    parts.append(Text(f"{kind}. {answer['assumptions'][0]} {answer['assumptions'][2]}", style="dim"))
+    said = [answer["assumptions"][0], answer["assumptions"][2],
+            *(line for line in answer["assumptions"] if line.startswith("No served run"))]
+    parts.append(Text(f"{kind}. {' '.join(said)}", style="dim"))
     return parts
 
 
@@ -170,7 +172,8 @@ def compare_table(answers: list[dict[str, Any]]) -> Table:
         ("output tokens/s", lambda a: number(_served(a, "output_tokens_per_s"))),
         ("output tokens/s per GPU", lambda a: number(_served(a, "output_tokens_per_s_per_gpu"))),
         ("TTFT mean", lambda a: time(a["serving"]["ttft_s"]["mean"] if a["serving"] else None)),
-        ("bound", lambda a: a["decode"]["bound"]), ("B*", lambda a: number(a["decode"]["batch_critical"])),
+        ("keeps up", _keeps_up), ("bound", lambda a: a["decode"]["bound"]),
+        ("B*", lambda a: number(a["decode"]["batch_critical"])),
         ("KV crossover", lambda a: number(a["decode"]["batch_crossover"])),
         ("requests at once", lambda a: whole(a["fit"]["max_concurrency"])),
         ("USD per M output", lambda a: number(a["cost"]["usd_per_million_output_tokens"] if a["cost"] else None)),
@@ -178,8 +181,20 @@ def compare_table(answers: list[dict[str, Any]]) -> Table:
     for name, show in lines:
         rows.add_row(name, *[show(a) if "fit" in a else DASH for a in answers])
     refused = [a for a in answers if "fit" not in a]
-    rows.caption = " · ".join(f"{a['sku']}: {a['refused']['detail']}" for a in refused) or None
+    asked = [line for a in answers if "fit" in a for line in a["assumptions"][2:4]][:2]
+    said = [" ".join(asked)] if asked else []
+    rows.caption = " · ".join([*said, *(f"{a['sku']}: {a['refused']['detail']}" for a in refused)]) or None
     return rows
+
+
+def _keeps_up(answer: dict[str, Any]) -> str:
+    """Whether the replica carries the load asked about, and what it sustains where it does not."""
+    serving = answer["serving"]
+    if serving is None:
+        return DASH
+    if serving["saturated"] and serving["ttft_s"]["mean"] is None:
+        return f"no: {number(serving['max_request_rate'])} requests/s"
+    return "yes, some wait" if serving["saturated"] else "yes"
 
 
 def _served(answer: dict[str, Any], key: str) -> float | None:

@@ -47,8 +47,8 @@ def assumptions(configuration: Configuration, workload: Workload, deployment: De
                     f"while decoding, {held:,.0f} such requests have room.")
     profile = configuration.resolved.profile
     if profile is not None and not known_pair(profile):
-        rows.append(f"No served run of {configuration.resolved.chip.name} under {configuration.engine} was fitted: "
-                    "what a step costs beside its kernels comes from other chips, and the intervals are wider for it.")
+        rows.append(f"No served run of {configuration.resolved.chip.name} under {configuration.engine} is among the "
+                    "fitted ones: the intervals are wider for it.")
     rows.append(f"The engine may use {deployment.memory_utilization:.0%} of GPU memory.")
     return rows
 
@@ -76,8 +76,9 @@ def warnings(configuration: Configuration, deployment: Deployment, workload: Wor
                      f"{compute.pipe} ceiling.")
     profile = configuration.resolved.profile
     if profile is not None and not configuration.memo.get("measured", lambda: _kernels_measured(profile)):
-        found.append(f"No measurements of {chip.name} or its family: efficiencies are medians over other chips and the "
-                     "intervals are wide.")
+        own = any(level.startswith(f"{profile.architecture}/") for level in profile.inherited.values())
+        found.append(f"No kernels of {chip.name} or its family were timed: efficiencies are medians over other chips"
+                     + (", corrected by served runs of its family," if own else "") + " and the intervals are wide.")
     return found
 
 

@@ -32,12 +32,23 @@ def _verdict(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weights
         return f"{where} fits."
     if serving["saturated"] and serving["ttft_s"]["mean"] is None:
         return (f"{where} fits but cannot keep up: it sustains {significant(serving['max_request_rate'])} requests/s, "
-                "and the queue grows without end.")
+                f"and the queue grows without end.{_objective(serving)}")
     each = 1.0 / serving["tpot_s"]["mean"] if serving["tpot_s"]["mean"] else decode["tokens_per_s_per_user"]
     waits = " Some requests wait for a place in the KV cache or the running set." if serving["saturated"] else ""
     return (f"{where} fits and gives each user {significant(each)} tokens/s and all of them "
             f"{significant(serving['output_tokens_per_s'])} tokens/s, the first token after "
-            f"{seconds(serving['ttft_s']['mean'])}.{waits}")
+            f"{seconds(serving['ttft_s']['mean'])}.{waits}{_objective(serving)}")
+
+
+def _objective(serving: dict[str, Any]) -> str:
+    """Whether the objective is met, by the percentiles it is judged at; nothing where none was given."""
+    if serving["meets_slo"] is None:
+        return ""
+    first, each = serving["ttft_s"]["p95"], serving["tpot_s"]["p95"]
+    found = [f"{seconds(value)} {name}" for value, name in ((first, "to the first token"), (each, "a further token"))
+             if value is not None]
+    at = f": at the 95th percentile {' and '.join(found)}" if found else ""
+    return f" The objective is {'met' if serving['meets_slo'] else 'missed'}{at}."
 
 
 def _limit(answer: dict[str, Any]) -> str:
