@@ -42,7 +42,7 @@ class WorkloadQuestion(Question):
     output_tokens: Tokens = 1000.0
     concurrency: Annotated[float, Field(ge=1e-9, le=1e7)] | None = None
     request_rate: Annotated[float, Field(ge=1e-9, le=1e7, description="[1/s]")] | None = None
-    context_tokens: Annotated[float, Field(ge=0, le=1e9, description="[token]")] | None = None
+    context_tokens: Annotated[float, Field(gt=0, le=1e9, description="[token]")] | None = None
     batch: Annotated[float, Field(ge=1, le=1e9, description="Sequences a decode step advances, in place of the one the "
                                                             "load implies [1]")] | None = None
     prefix_cache_hit: Share = 0.0

@@ -156,10 +156,11 @@ def _explained(best: Way, rival: Way | None) -> str:
     if plan is None:
         return ""
     money, peak = money_section(plan), round(float(plan.gpus().max()))
-    text = f"{best.id} is cheapest: {money['npv_usd']:,.2f} USD in present value, {peak} GPUs at the busiest moment."
+    text = (f"Of single ways, {best.id} is cheapest: {money['npv_usd']:,.2f} USD in present value, {peak} GPUs at the "
+            "busiest moment.")
     if rival is not None and best.npv and rival.npv:
         text += f" Next is {rival.id} at {rival.npv / best.npv:.2f} times the cost."
-    return text
+    return text + " A fleet may mix SKUs, terms and models and cost less: the fleet optimiser finds it."
 
 
 def _break_even(found: tuple[Way, ...], read: Read) -> Answer:

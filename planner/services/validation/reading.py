@@ -53,7 +53,7 @@ def _header(record: Record) -> str:
     if set(record) >= _SERVING:
         return "serving"
     raise InvalidQuantity("The file's columns are those of no measured-run header.",
-                          hint="Known: the headers of serving.csv and silicon.csv (see docs).")
+                          hint="Either " + ", ".join(sorted(_SILICON)) + "; or " + ", ".join(sorted(_SERVING)) + ".")
 
 
 def _silicon(number: int, record: Record) -> MeasuredRow:
