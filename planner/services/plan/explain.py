@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from planner.core.quantities.format import binary_bytes, seconds, significant
@@ -23,8 +24,14 @@ def explanation(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weig
     return " ".join(sentences)
 
 
+def per_user(answer: Mapping[str, Any]) -> float:
+    """What each user gets of the served load [token/s]: one over its time per token, else of the decode step alone."""
+    mean = answer["serving"]["tpot_s"]["mean"] if answer["serving"] else None
+    return 1.0 / mean if mean else float(answer["decode"]["tokens_per_s_per_user"])
+
+
 def _verdict(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weights: str) -> str:
-    fit, decode, serving = answer["fit"], answer["decode"], answer["serving"]
+    fit, serving = answer["fit"], answer["serving"]
     where = f"{model} ({weights}) on {gpus} × {sku}"
     if not fit["fits"]:
         return (f"{where} does not fit: it is short of {binary_bytes(fit['shortfall_bytes'])} per GPU. {fit['reason']}")
@@ -33,7 +40,7 @@ def _verdict(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weights
     if serving["saturated"] and serving["ttft_s"]["mean"] is None:
         return (f"{where} fits but cannot keep up: it sustains {significant(serving['max_request_rate'])} requests/s, "
                 f"and the queue grows without end.{_objective(serving)}")
-    each = 1.0 / serving["tpot_s"]["mean"] if serving["tpot_s"]["mean"] else decode["tokens_per_s_per_user"]
+    each = per_user(answer)
     waits = " Some requests wait for a place in the KV cache or the running set." if serving["saturated"] else ""
     return (f"{where} fits and gives each user {significant(each)} tokens/s and all of them "
             f"{significant(serving['output_tokens_per_s'])} tokens/s, the first token after "

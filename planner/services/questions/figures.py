@@ -26,8 +26,13 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def each(time: float) -> str:
+    """Tokens a second of one user, from the time per token."""
+    return rate(1.0 / time)
+
+
 FIGURES: Mapping[str, tuple[str, str, Format]] = {
-    "user": ("Per user", "decode.tokens_per_s_per_user", rate),
+    "user": ("Per user", "serving.tpot_s.mean", each),
     "served": ("Total", "serving.output_tokens_per_s", rate),
     "decode": ("Decode total", "decode.tokens_per_s", rate),
     "tpot": ("TPOT mean", "serving.tpot_s.mean", seconds),
@@ -43,6 +48,8 @@ FIGURES: Mapping[str, tuple[str, str, Format]] = {
     "reach": ("Most requests per second", "serving.max_request_rate", significant),
     "step": ("Decode step", "decode.step_time_s", seconds),
 }
+_STEP_ALONE = ("Per user", "decode.tokens_per_s_per_user", rate)
+"""Per user where no load is served: of the decode step alone."""
 _BY_INTENT: Mapping[str, tuple[str, ...]] = {
     "fits": ("weights", "pool", "room", "context", "user", "short"),
     "batch": ("room", "crossover", "critical", "step"),
@@ -75,7 +82,11 @@ def figures_of(answer: Mapping[str, Any], intent: str) -> tuple[Figure, ...]:
 def figure_of(answer: Mapping[str, Any], name: str) -> Figure:
     """One named figure."""
     label, path, text = FIGURES[name]
+    if name == "user" and not lookup(answer, path):
+        label, path, text = _STEP_ALONE
     value = lookup(answer, path)
     low, high = (answer.get("intervals") or {}).get(path) or (None, None)
+    if text is each:
+        low, high = high, low
     return Figure(label=label, path=path, value=value, text="–" if value is None else text(value),
                   low=None if low is None else text(low), high=None if high is None else text(high))

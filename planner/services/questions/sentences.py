@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.core.fleet.break_even import api_usd, break_even_share, monthly_usd
 from planner.core.quantities.format import binary_bytes, seconds, significant
+from planner.services.plan.explain import per_user
 from planner.services.questions.figures import dollars, rate
 from planner.services.questions.reply import Outcome
 
@@ -54,7 +55,7 @@ def _plan(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
     if serving["saturated"]:
         return (f"Fits, but cannot keep up with this load: it sustains "
                 f"{significant(serving['max_request_rate'])} requests/s.")
-    speed = f"{rate(answer['decode']['tokens_per_s_per_user'])} per user"
+    speed = f"{rate(per_user(answer))} per user"
     if serving["meets_slo"] is not None:
         return f"Fits and {'meets' if serving['meets_slo'] else 'misses'} the target: {speed}."
     return f"Fits: {speed}, {rate(serving['output_tokens_per_s'])} in all."
@@ -196,7 +197,7 @@ def _line(outcome: Outcome) -> str:
     if not answer["fit"]["fits"]:
         return f"{name}: does not fit, short by {binary_bytes(answer['fit']['shortfall_bytes'])} per GPU"
     serving, money = answer["serving"], _money(outcome)
-    parts = [f"{rate(answer['decode']['tokens_per_s_per_user'])} per user", f"{rate(_speed(outcome))} per GPU",
+    parts = [f"{rate(per_user(answer))} per user", f"{rate(_speed(outcome))} per GPU",
              f"holds {answer['fit']['max_concurrency']:,.0f}"]
     if serving["ttft_s"]["p95"] is not None:
         parts.insert(2, f"TTFT p95 {seconds(serving['ttft_s']['p95'])}")

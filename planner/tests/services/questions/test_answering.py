@@ -5,7 +5,7 @@ import pytest
 from planner.bootstrap import Planner
 from planner.config import settings
 from planner.services.plan.reading import question_of
-from planner.services.questions.figures import FIGURES, figure_of, lookup
+from planner.services.questions.figures import FIGURES, figure_of, lookup, rate
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +161,28 @@ def test_models_on_counts_of_their_own_are_two_options(planner):
 def test_defaults_are_told_apart_from_what_was_said(planner):
     found = reply(planner, "llama-3.1-8b on 1 h100, 16 clients")
     assert found.defaults == ("prompt 1,000, answer 1,000 tokens",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "llama-3.1-70b tp4 h100 7k/1k c=32",
+        "llama-3.1-70b tp4 h100 7k/1k c=32 at 30 tok/s per user",
+        "4 h100 or 4 h200 for llama-3.1-70b, 7k/1k c=32",
+    ],
+)
+def test_per_user_is_of_the_served_load(planner, text):
+    found = reply(planner, text)
+    answer = found.outcomes[0].answer
+    served = f"{rate(1 / answer['serving']['tpot_s']['mean'])} per user"
+    assert served != f"{rate(answer['decode']['tokens_per_s_per_user'])} per user"
+    assert served in " ".join((found.verdict, *found.lines))
+    figure = figure_of(answer, "user")
+    assert f"{figure.text} per user" == served
+    low, high = answer["intervals"][figure.path]
+    assert (figure.low, figure.high) == (rate(1 / high), rate(1 / low))
+
+
+def test_per_user_without_a_served_load_is_of_the_step(planner):
+    answer = dict(reply(planner, "llama-3.1-8b on 1 h100, 16 clients").outcomes[0].answer, serving=None)
+    assert figure_of(answer, "user").value == answer["decode"]["tokens_per_s_per_user"]
