@@ -171,7 +171,8 @@ class Desk:
             return await self.saving.control(self, question, context)
         else:
             changed = edited(context, control.removeprefix("edit:"), question.value)
-        return await self.respond(question, Parsed(intent=changed["intent"], parse=changed["parse"]))
+        return await self.respond(question, Parsed(
+            intent=changed["intent"], parse=changed["parse"], demand=context.get("demand", {})))
 
     async def respond(self, question: Question, parsed: Parsed) -> str:
         """Help, one line out of scope, a form, or the answer."""

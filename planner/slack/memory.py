@@ -55,6 +55,7 @@ class Memory:
             {
                 "intent": parsed.intent,
                 "parse": parsed.parse,
+                "demand": parsed.demand,
                 "ask": list(parsed.ask),
                 "choices": {k: list(v) for k, v in parsed.choices.items()},
                 "channel": question.channel,

@@ -67,7 +67,7 @@ class Saving:
         control = str(question.control)
         if control in {"save", "watch"}:
             return await self._keep(desk, question, context, control, "", "daily")
-        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]))
+        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]), demand=context.get("demand", {}))
         reply = await desk.compute(parsed)
         if control == "assumptions":
             lines = [f"• {escaped(text)}" for text in reply.assumptions]
@@ -86,7 +86,7 @@ class Saving:
     ) -> str:
         """Save or watch a request under a name, its own when none is given."""
         name = name or _name_of(context)
-        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]))
+        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]), demand=context.get("demand", {}))
         if verb == "save":
             return await self._save(desk, question, parsed, name)
         if len(await desk.memory.on_disk(desk.memory.store.watches, question.team)) >= MOST_WATCHES:
@@ -159,7 +159,7 @@ async def ask_again(desk: Desk, now: datetime) -> int:
     changed = 0
     for watch in await desk.memory.on_disk(desk.memory.store.due, now):
         context = desk.memory.seal.open(watch.context)
-        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]))
+        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]), demand=context.get("demand", {}))
         reply = await desk.compute(parsed)
         fresh = digest(reply)
         if fresh == watch.digest:

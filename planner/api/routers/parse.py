@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from fastapi import APIRouter, Response
 
 from planner.api.bodies import JsonRoute
@@ -19,4 +17,4 @@ async def parse(body: ParseRequest, planner: Services) -> Response:
 
     Give the earlier answer of a thread as `context`: edits accumulate, and what is not mentioned is kept.
     """
-    return json_answer(asdict(planner.grammar.read(body.text, body.context)))
+    return json_answer(planner.grammar.read(body.text, body.context).document())

@@ -17,14 +17,12 @@ def parse(
     as_json: Annotated[bool, typer.Option("--json", help="Print the API's answer.")] = False,
 ) -> None:
     """Read a question in plain words: what it states, what must be asked, and what a name can mean."""
-    from dataclasses import asdict
-
     from planner.bootstrap import Planner
     from planner.config import settings
 
     parsed = Planner(settings()).grammar.read(" ".join(text), _earlier(context))
     if as_json:
-        typer.echo(json.dumps(asdict(parsed)))
+        typer.echo(json.dumps(parsed.document()))
         return
     typer.echo(f"intent: {parsed.intent}")
     for key, value in parsed.parse.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from planner.services.parse import merging, relatives, settling
@@ -29,7 +29,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 """What an intent cannot be answered without."""
 _MEMORY_ASKED = re.compile(r"\bhow much (?:gpu |of )?(?:v?ram|memory)\b")
-_ANSWER = frozenset({"intent", "parse", "ask", "choices", "warn", "notes", "unread"})
+_ANSWER = frozenset({"intent", "parse", "ask", "choices", "warn", "notes", "unread", "demand"})
 _SIZE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?b(?!\w)")
 
 
@@ -46,6 +46,12 @@ class Parsed:
     """Plain sentences on how something was read."""
     unread: str = ""
     """Words nothing was made of."""
+    demand: dict[str, Any] = field(default_factory=dict)
+    """What is asked for that is no key of the request: tokens per second of all users, or the first token alone."""
+
+    def document(self) -> dict[str, Any]:
+        """The fields of POST /v1/parse."""
+        return {name: value for name, value in asdict(self).items() if name != "demand"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +61,7 @@ class _Thread:
     intent: str | None = None
     parse: dict[str, Any] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)
+    demand: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def exists(self) -> bool:
@@ -147,6 +154,7 @@ class Grammar:
             warn=tuple(dict.fromkeys(reading.warn)),
             notes=tuple(dict.fromkeys(reading.notes)),
             unread=canvas.rest(),
+            demand=dict(reading.demand or thread.demand),
         )
 
 
@@ -177,7 +185,8 @@ def _thread(context: Mapping[str, Any] | None) -> _Thread:
     parse = dict(context["parse"] or {}) if "parse" in context else beside
     intent = context.get("intent") if _ANSWER & context.keys() else _implied(parse)
     return _Thread(
-        intent=None if intent in {"help", "unknown"} else intent, parse=parse, choices=context.get("choices") or {}
+        intent=None if intent in {"help", "unknown"} else intent, parse=parse, choices=context.get("choices") or {},
+        demand=context.get("demand") or {},
     )
 
 

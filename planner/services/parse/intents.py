@@ -202,6 +202,11 @@ def _asked(s: Signals) -> str | None:  # noqa: PLR0911 - one return per intent, 
     return "plan" if _PERFORMANCE.search(s.text) and (s.content or s.named) and not s.followed else None
 
 
+def load_asked(text: str) -> bool:
+    """Whether it is asked how many users or requests there may be."""
+    return re.search(rf"{_HOW_MANY}\W+(?:d'|de )?(?:[\w'-]+\W+){{0,2}}?{_LOADS}\b", text) is not None
+
+
 def _unsized(s: Signals) -> bool:
     """A number of users or requests is asked, not of GPUs."""
     return bool(

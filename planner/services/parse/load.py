@@ -46,7 +46,8 @@ _RATE_BARE = re.compile(
     rf"{amount('n')}\s?(?:per|a|an|each|pro|par|por|/)\s?(?P<per>second|sec|minute|min|hour|hr|day)(?!\w)"
 )
 _MONTHLY = re.compile(
-    rf"{amount('n')}\s?(?:output |input |total )?(?:tokens?|toks?|tok)\s?(?:{_EVERY}\s?(?P<per>months?|mo(?!\w)"
+    rf"{amount('n')}\s?(?:output |input |total |generated |prompt )?(?:tokens?|toks?|tok)"
+    rf"\s?(?:{_EVERY}\s?(?P<per>months?|mo(?!\w)"
     r"|monat|mois|mes(?!\w)|mese|maand|days?|tag|jour|d[ií]a|years?|jahr|giorno)|(?P<adverb>monthly|daily))"
     rf"|(?:monthly|per month|a month|each month)[,:]? (?:we (?:push|use|burn|need) )?{amount('m')}\s?tok(?:en)?s?"
     rf"|{amount('q')}\s?tok(?:en)?s?\s?/\s?(?P<per2>mo(?:nth)?|day|d|yr|year)(?!\w)"
@@ -104,15 +105,16 @@ _HYPHEN_TEAM = re.compile(
 )
 
 
-def read_tokens_per_month(canvas: Canvas, parse: dict[str, object]) -> None:
-    """Read "900M tokens a month"; other periods are brought to a month of 30 days."""
+def read_tokens_per_month(canvas: Canvas, parse: dict[str, object]) -> str:
+    """Read "900M tokens a month" and return it; other periods are brought to a month of 30 days."""
     if (match := canvas.first(_MONTHLY)) is None:
-        return
+        return ""
     name = next(g for g in "nmqt" if match[g])
     period = match["per"] or match["adverb"] or match["per2"] or "month"
     months = {"d": 30.0, "t": 30.0, "j": 30.0, "g": 30.0, "y": 1 / 12}.get(period[0], 1.0)
     months = 1 / 12 if period.startswith("jahr") else months
     parse["tokens_per_month"] = tidy(counted(match, name) * months)
+    return match.group()
 
 
 def read_rate(canvas: Canvas, parse: dict[str, object]) -> None:

@@ -8,12 +8,25 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from planner.services.parse import counts, formats, lengths, load, merging, money, scaling, settings, targets
+from planner.services.parse import (
+    counts,
+    demands,
+    formats,
+    intents,
+    lengths,
+    load,
+    merging,
+    money,
+    scaling,
+    settings,
+    targets,
+)
 from planner.services.parse.canvas import BLANK, Canvas
 from planner.services.parse.intents import Signals
 from planner.services.parse.model_names import ModelMention
 from planner.services.parse.models import ModelIndex
 from planner.services.parse.outsiders import closed_models, unknown_models
+from planner.services.parse.quantities import tidy
 from planner.services.parse.skus import SkuIndex, SkuMention, unknown_skus
 
 _LOAD = ("concurrency", "request_rate", "slo", "users")
@@ -52,6 +65,10 @@ class Reading:
     boxes: int | None = None
     """A count of boxes said in a follow-up."""
     money_asked: bool = False
+    speed: demands.Speed | None = None
+    """Tokens per second with nobody named."""
+    demand: dict[str, Any] = field(default_factory=dict)
+    """What is asked for that is no key of the request."""
 
     def options(self) -> list[tuple[str, int | None]]:
         """SKUs with their counts; a part said again without another count is the same option."""
@@ -122,11 +139,10 @@ def _kept(mentions: list[SkuMention], text: str) -> list[SkuMention]:
 def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
     """Everything with a number; ``options`` is how many SKUs the request then has."""
     said = reading.said
-    load.read_tokens_per_month(canvas, said)
+    volume = load.read_tokens_per_month(canvas, said)
     reading.prices, reading.money_asked = money.read_money(canvas, said, reading.warn)
     targets.read_targets(canvas, said, reading.warn)
-    if (speed := targets.read_total_speed(canvas)) is not None:
-        reading.notes.append(f'"{speed}" is a remark, not a target: targets are per user, loads in requests.')
+    reading.speed = targets.read_total_speed(canvas)
     load.read_rate(canvas, said)
     settings.read_ratios(canvas, said)
     if options > 1:
@@ -141,6 +157,27 @@ def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
     lengths.read_bare_pair(canvas, said)
     lengths.read_bare_context(canvas, said)
     settings.read_bare_ratio(canvas, said)
+    _read_demand(canvas, reading, volume)
+
+
+def _read_demand(canvas: Canvas, reading: Reading, volume: str) -> None:
+    """Tokens per month or of everybody together, a speed next to users as each one's, and a load of one."""
+    said, speed = reading.said, reading.speed
+    if volume:
+        reading.demand = demands.monthly(volume, said["tokens_per_month"])
+    elif demands.first_token_asked(canvas, said):
+        reading.demand = {"first_token": True}
+    if demands.single(canvas, said) and not intents.load_asked(canvas.text):
+        said["concurrency"] = 1
+    if speed is None:
+        return
+    crowd = "concurrency" in said or "users" in said or intents.load_asked(canvas.text)
+    if crowd and "tpot_s" not in said.get("slo", {}) and demands.personal(canvas, speed):
+        said["slo"] = {**said.get("slo", {}), "tpot_s": tidy(1 / speed.value)}
+        return
+    reading.notes.append(f'"{speed.said}" is a remark on all users together and sets no target: targets are per user.')
+    if not volume:
+        reading.demand = demands.together(canvas, speed)
 
 
 def read_edits(canvas: Canvas, reading: Reading, before: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from planner.services.parse.canvas import Canvas
+from planner.services.parse.demands import Speed
 from planner.services.parse.quantities import NUMBER, amount, decimal, tidy, valued
 
 _UNIT = (
@@ -62,7 +63,8 @@ _SUB_SECOND = re.compile(
 )
 _SPEED = re.compile(
     r"(?:at least |min(?:imum)?\.? |>=? ?|mindestens |au moins |al menos |almeno |with |want "
-    rf"|need )?{amount('n')}\s?(?:tokens?\s?(?:/|per|a|pro|par|por|al)\s?(?:second|sec|s|sekunde"
+    rf"|need )?{amount('n')}\s?(?:(?:output|generated|input|prompt|total) )?"
+    r"(?:tokens?\s?(?:/|per|a|pro|par|por|al)\s?(?:second|sec|s|sekunde"
     r"|seconde|segundo|secondo)|tok/s(?:ec)?|toks/s|t/s|tps|tokens?/s(?:ec)?|tk/s|token/s)"
     r"\s?(?:speed |decode |generation |output )?(?P<who>(?:for |to )?(?:each|apiece)(?: user| one| stream"
     r"| client| request)?|(?:/|per|pro|par|por|for each|for every|a)\s?(?:user|stream|request|client|session"
@@ -102,10 +104,12 @@ def read_targets(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> N
         parse["slo"] = slo
 
 
-def read_total_speed(canvas: Canvas) -> str | None:
-    """Tokens per second of everybody together, as said; set aside so that nothing else takes the number."""
+def read_total_speed(canvas: Canvas) -> Speed | None:
+    """Tokens per second with nobody named, as said; set aside so that nothing else takes the number."""
     match = canvas.first(_SPEED)
-    return None if match is None else match.group().strip()
+    if match is None:
+        return None
+    return Speed(said=match.group().strip(), value=valued(match, "n"), start=match.start(), end=match.end())
 
 
 def read_target_edit(canvas: Canvas, earlier: dict[str, float], parse: dict[str, object]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.services.parse import Parsed, Vocabulary
 from planner.services.questions import sentences
+from planner.services.questions.demand import loaded
 from planner.services.questions.figures import figures_of
 from planner.services.questions.remedies import remedy
 from planner.services.questions.reply import Outcome, Reply
@@ -31,7 +32,7 @@ class Answering:
 
     def reply(self, parsed: Parsed, workspace: str = "default", progress: Progress = _silent) -> Reply:
         """The answer to a reading that asks nothing back."""
-        parse: Mapping[str, Any] = parsed.parse
+        parse = loaded(parsed)
         intent = parsed.intent
         if intent == "size":
             return self._sizing.reply(parse, workspace, progress)

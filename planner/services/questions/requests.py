@@ -20,6 +20,8 @@ ANSWER_SHARE = 0.25
 NODE = 8
 """GPUs of a node where the SKU does not say."""
 MOST_OPTIONS = 8
+ASSUMED_LOAD = "assumed_load"
+"""Key beside a reading's own: how its load was come by, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ def workload_of(parse: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
     """The workload of a request with its defaults, and what was assumed."""
     assumed: list[str] = []
     workload = _lengths(parse, assumed)
+    if parse.get(ASSUMED_LOAD):
+        assumed.append(str(parse[ASSUMED_LOAD]))
     if "request_rate" in parse:
         workload["request_rate"] = float(parse["request_rate"])
     elif "concurrency" in parse:

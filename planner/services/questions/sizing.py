@@ -135,14 +135,14 @@ def size_document(parse: Mapping[str, Any], skus: Sequence[str]) -> dict[str, An
 def _planned(parse: Mapping[str, Any], option: Mapping[str, Any]) -> Outcome:
     """The plan behind one option: one replica at its share of the demand."""
     shown = {k: v for k, v in option["deployment"].items() if k != "gpus"}
-    workload, _ = workload_of(parse)
+    workload, assumed = workload_of(parse)
     document = {
         "model": parse["model"], "sku": option["sku"], "deployment": shown,
         "workload": workload | {"request_rate": workload["request_rate"] / option["replicas"]},
         "slo": {k: v for k, v in (parse.get("slo") or {}).items() if k in {"ttft_s", "tpot_s"}},
         "price": {"usd_per_gpu_hour": option["usd_per_gpu_hour"]}, "calibration": "auto"}
-    return Outcome(option=Option(label=option["sku"], document=document, layouts=(), gpus=option["gpus"]),
-                   document=document)
+    return Outcome(option=Option(label=option["sku"], document=document, layouts=(), gpus=option["gpus"],
+                                 assumed=assumed), document=document)
 
 
 class Sizing:

@@ -1,0 +1,133 @@
+"""Demands in tokens are planned for, a speed next to users is each one's, and no load is invented."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.bootstrap import Planner
+from planner.config import settings
+from planner.services.parse import Parsed
+from planner.services.questions.demand import loaded
+
+DAY = 86400
+
+
+@pytest.fixture(scope="module")
+def planner():
+    made = Planner(settings({"HOME": "/nonexistent"}))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("we need 200 million tokens per day with qwen3-32b, which gpu", 200e6 / DAY / 2000),
+        ("200M tokens/day with qwen3-32b on h100, 3k in 1k out, how many", 200e6 / DAY / 4000),
+        ("200 million output tokens per day with qwen3-32b, how many h100", 200e6 / DAY / 1000),
+        ("200 million input tokens per day with qwen3-32b, 4k in 200 out, how many h100", 200e6 / DAY / 4000),
+        ("6B tokens a month with qwen3-32b, how many h100", 200e6 / DAY / 2000),
+        ("how many h200 for llama 3.3 70b fp8 at 5000 tok/s output", 5.0),
+        ("how many h200 for llama 3.3 70b fp8 at 5000 output tok/s, 2k/500", 10.0),
+        ("need ~2k tok/s total from gpt-oss-120b, 1k in 1k out. how many mi300x", 2.0),
+        ("how many h100 for 20k input tokens/s of qwen3-32b, 4k in 200 out", 5.0),
+    ],
+)
+def test_tokens_asked_for_are_requests_per_second(planner, text, rate):
+    parsed = planner.grammar.read(text)
+    assert parsed.intent == "size"
+    assert "request_rate" not in parsed.parse
+    assert loaded(parsed)["request_rate"] == pytest.approx(rate)
+
+
+def test_a_sizing_carries_the_tokens_and_says_how(planner):
+    reply = planner.answering.reply(planner.grammar.read("how many h200 for llama 3.3 70b fp8 at 5000 tok/s output"))
+    best = reply.sizing["options"][0]
+    assert best["max_rate_per_replica"] * best["replicas"] >= 5.0
+    said = "“5000 tok/s” of 1,000 answer tokens a request, spread evenly: 5.00 requests/s"
+    assert said in reply.assumptions
+    assert said in reply.defaults
+    assert not any("in flight" in text for text in reply.assumptions)
+
+
+def test_a_plan_is_loaded_with_the_tokens_said(planner):
+    parsed = planner.grammar.read("can 1 h100 do 900 million tokens per day with qwen3-32b fp8?")
+    reply = planner.answering.reply(parsed)
+    assert reply.outcomes[0].document["workload"]["request_rate"] == pytest.approx(900e6 / DAY / 2000)
+
+
+def test_tokens_next_to_another_load_are_said_to_be_unused(planner):
+    reply = planner.answering.reply(planner.grammar.read("how many h200 for llama 3.3 70b fp8, 64 clients, 5000 tok/s"))
+    assert any("“5000 tok/s” is not used" in text for text in reply.assumptions)
+
+
+def test_a_bill_is_not_a_load(planner):
+    parsed = planner.grammar.read("2B tokens a month, llama-3.1-8b on 1 h100 at 2/h vs $0.5 per million api")
+    assert loaded(parsed) == parsed.parse
+
+
+def test_a_demand_without_its_words_counts_prompt_and_answer():
+    parsed = Parsed(intent="size", parse={"model": "m", "tokens_per_month": 2592e6})
+    assert loaded(parsed)["request_rate"] == pytest.approx(0.5)
+
+
+def test_a_demand_stays_in_its_thread(planner):
+    first = planner.grammar.read("how many h200 for llama 3.3 70b fp8 at 5000 tok/s output")
+    context = {"intent": first.intent, "parse": first.parse, "demand": first.demand}
+    assert loaded(planner.grammar.read("and h100?", context))["request_rate"] == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how many users at 30 tok/s on 8xh100 llama 3.1 70b 8k/1k",
+        "llama 3.3 70b on 4 h100, 64 clients, 30 tok/s",
+        "64 concurrent users at 30 tokens per second, llama 3.3 70b on 4 h100",
+        "how many concurrent requests can 4 h100 take with llama 3.3 70b at 30 tps",
+        "which gpu for qwen3-32b, 40 users, 30 tok/s",
+    ],
+)
+def test_a_speed_next_to_users_is_each_ones(planner, text):
+    assert planner.grammar.read(text).parse["slo"] == {"tpot_s": pytest.approx(1 / 30)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "why does qwen3-32b with 8 clients only get 20 tok/s on h100",
+        "qwen3-32b on 1 h100, 8 clients, 150 tok/s in total",
+        "qwen3-32b on 1 h100, 64 clients, 2000 tok/s",
+        "we measured 90 tok/s with 8 clients for qwen3-32b on 1 h100",
+    ],
+)
+def test_a_speed_seen_or_of_all_is_no_target(planner, text):
+    assert "slo" not in planner.grammar.read(text).parse
+
+
+def test_the_answer_to_how_many_users_is_within_the_speed(planner):
+    reply = planner.answering.reply(planner.grammar.read("how many users at 30 tok/s on 8xh100 llama 3.1 70b 8k/1k"))
+    assert "in flight meet the targets" in reply.verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["TTFT for a 32k prompt on llama 70b tp8 h100?", "prefill time for 100k prompt on qwen3-32b h200"],
+)
+def test_the_first_token_alone_is_of_one_request(planner, text):
+    parsed = planner.grammar.read(text)
+    assert "concurrency" not in parsed.parse
+    reply = planner.answering.reply(parsed)
+    assert reply.outcomes[0].document["workload"]["concurrency"] == 1
+    assert any(text.startswith("1 request in flight") for text in reply.defaults)
+
+
+def test_a_load_said_stands_beside_the_first_token(planner):
+    parsed = planner.grammar.read("TTFT for a 32k prompt on llama 3.3 70b tp8 h100 with 8 clients?")
+    assert loaded(parsed)["concurrency"] == 8
+
+
+@pytest.mark.parametrize(
+    "text", ["llama 3.1 70b tp8 h100 single user speed", "qwen3-32b on h100, one user, 8k ctx: how fast"]
+)
+def test_a_single_user_is_one_in_flight(planner, text):
+    assert loaded(planner.grammar.read(text))["concurrency"] == 1
