@@ -21,9 +21,10 @@ _TOGETHER = re.compile(
     r"\b(?:total|totals|aggregate\w*|altogether|overall|combined|in all|throughput|insgesamt|gesamt\w*|en tout)\b"
 )
 _SEEN = re.compile(
-    r"\b(?:only|just|gets?|getting|got|does|do|did|see|seeing|saw|measured?|gives?|gave|giving|why|how come|had|have"
-    r"|reached?|achieved?|today|currently|now)\W+(?:\w+\W+){0,2}$"
+    r"\b(?:only|just|getting|got|did|saw|seeing|measured?|gave|giving|had|reached|achieved|today|currently|now)\W+"
+    r"(?:\w+\W+){0,2}$|\b(?:does|gets|gives)\W+$"
 )
+_WHY = re.compile(r"\b(?:why|how come|warum|wieso|pourquoi|perch[eé]|waarom|por qu[eé])\b")
 _NEAR = 24
 """Letters around a speed in which a word says whose it is."""
 
@@ -45,8 +46,11 @@ def monthly(text: str, tokens_per_month: float) -> dict[str, Any]:
 
 def together(canvas: Canvas, speed: Speed) -> dict[str, Any]:
     """The demand in "5000 tok/s": answer tokens of everybody, unless prompt tokens are named."""
-    return {"tokens_per_s": speed.value, "tokens": _kind(speed.said + canvas.text[speed.end : speed.end + 9], "output"),
-            "said": speed.said}
+    return {
+        "tokens_per_s": speed.value,
+        "tokens": _kind(speed.said + canvas.text[speed.end : speed.end + 9], "output"),
+        "said": speed.said,
+    }
 
 
 def _kind(text: str, usual: str) -> str:
@@ -58,7 +62,7 @@ def _kind(text: str, usual: str) -> str:
 def personal(canvas: Canvas, speed: Speed) -> bool:
     """Whether a bare speed next to users is what each is to get: small, not of all together, and not as observed."""
     around = canvas.text[max(0, speed.start - _NEAR) : speed.end + _NEAR]
-    seen = _SEEN.search(canvas.text[: speed.start])
+    seen = _SEEN.search(canvas.text[: speed.start]) or _WHY.search(canvas.text)
     return 0 < speed.value <= PERSONAL and _TOGETHER.search(around) is None and seen is None
 
 

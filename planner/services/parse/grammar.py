@@ -185,7 +185,9 @@ def _thread(context: Mapping[str, Any] | None) -> _Thread:
     parse = dict(context["parse"] or {}) if "parse" in context else beside
     intent = context.get("intent") if _ANSWER & context.keys() else _implied(parse)
     return _Thread(
-        intent=None if intent in {"help", "unknown"} else intent, parse=parse, choices=context.get("choices") or {},
+        intent=None if intent in {"help", "unknown"} else intent,
+        parse=parse,
+        choices=context.get("choices") or {},
         demand=context.get("demand") or {},
     )
 

@@ -48,9 +48,10 @@ _RATE_BARE = re.compile(
 _MONTHLY = re.compile(
     rf"{amount('n')}\s?(?:output |input |total |generated |prompt )?(?:tokens?|toks?|tok)"
     rf"\s?(?:{_EVERY}\s?(?P<per>months?|mo(?!\w)"
-    r"|monat|mois|mes(?!\w)|mese|maand|days?|tag|jour|d[ií]a|years?|jahr|giorno)|(?P<adverb>monthly|daily))"
+    r"|monat|mois|mes(?!\w)|mese|maand|days?|tag|jour|d[ií]a|years?|jahr|giorno|weeks?|woche|semaine|semana|settimana"
+    r"|hours?|hrs?|h(?!\w)|heure|stunde|minutes?|min(?!\w))|(?P<adverb>monthly|daily|weekly|hourly))"
     rf"|(?:monthly|per month|a month|each month)[,:]? (?:we (?:push|use|burn|need) )?{amount('m')}\s?tok(?:en)?s?"
-    rf"|{amount('q')}\s?tok(?:en)?s?\s?/\s?(?P<per2>mo(?:nth)?|day|d|yr|year)(?!\w)"
+    rf"|{amount('q')}\s?tok(?:en)?s?\s?/\s?(?P<per2>mo(?:nth)?|day|d|yr|year|week|wk|hour|hr|h|min|minute)(?!\w)"
     rf"|(?:tokens?[\s_](?:per|a|/)[\s_]month)\s?[=:]?\s?{amount('t')}"
 )
 _FLIGHT = (
@@ -105,16 +106,31 @@ _HYPHEN_TEAM = re.compile(
 )
 
 
+_PERIODS = (
+    (r"d|tag|jour|giorno", "d"),
+    (r"y|jahr", "y"),
+    (r"w|sem|sett", "w"),
+    (r"h|st", "h"),
+    (r"min", "m"),
+)
+
+
 def read_tokens_per_month(canvas: Canvas, parse: dict[str, object]) -> str:
     """Read "900M tokens a month" and return it; other periods are brought to a month of 30 days."""
     if (match := canvas.first(_MONTHLY)) is None:
         return ""
     name = next(g for g in "nmqt" if match[g])
     period = match["per"] or match["adverb"] or match["per2"] or "month"
-    months = {"d": 30.0, "t": 30.0, "j": 30.0, "g": 30.0, "y": 1 / 12}.get(period[0], 1.0)
-    months = 1 / 12 if period.startswith("jahr") else months
-    parse["tokens_per_month"] = tidy(counted(match, name) * months)
+    parse["tokens_per_month"] = tidy(counted(match, name) * SECONDS["M"] / _period(period))
     return match.group()
+
+
+def _period(word: str) -> float:
+    """Length of a period tokens are counted over [s]: a month where the word is none of the others."""
+    for pattern, letter in _PERIODS:
+        if re.match(pattern, word):
+            return SECONDS[letter]
+    return SECONDS["M"]
 
 
 def read_rate(canvas: Canvas, parse: dict[str, object]) -> None:

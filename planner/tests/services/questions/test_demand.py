@@ -26,6 +26,10 @@ def planner():
         ("200M tokens/day with qwen3-32b on h100, 3k in 1k out, how many", 200e6 / DAY / 4000),
         ("200 million output tokens per day with qwen3-32b, how many h100", 200e6 / DAY / 1000),
         ("200 million input tokens per day with qwen3-32b, 4k in 200 out, how many h100", 200e6 / DAY / 4000),
+        ("need 10M tokens per hour from qwen3-32b, how many h100", 10e6 / 3600 / 2000),
+        ("50 million tokens per week, qwen3-32b, which gpu", 50e6 / (7 * DAY) / 2000),
+        ("how many h100 for 2 million tok/min with qwen3-32b", 2e6 / 60 / 2000),
+        ("73B tokens a year with qwen3-32b, how many h100", 200e6 / DAY / 2000),
         ("6B tokens a month with qwen3-32b, how many h100", 200e6 / DAY / 2000),
         ("how many h200 for llama 3.3 70b fp8 at 5000 tok/s output", 5.0),
         ("how many h200 for llama 3.3 70b fp8 at 5000 output tok/s, 2k/500", 10.0),
@@ -85,6 +89,8 @@ def test_a_demand_stays_in_its_thread(planner):
         "64 concurrent users at 30 tokens per second, llama 3.3 70b on 4 h100",
         "how many concurrent requests can 4 h100 take with llama 3.3 70b at 30 tps",
         "which gpu for qwen3-32b, 40 users, 30 tok/s",
+        "8 h100 llama 3.1 70b: can 50 people get 30 tok/s?",
+        "does 4 h100 give 64 users 30 tok/s with llama 3.3 70b",
     ],
 )
 def test_a_speed_next_to_users_is_each_ones(planner, text):
@@ -97,6 +103,7 @@ def test_a_speed_next_to_users_is_each_ones(planner, text):
         "why does qwen3-32b with 8 clients only get 20 tok/s on h100",
         "qwen3-32b on 1 h100, 8 clients, 150 tok/s in total",
         "qwen3-32b on 1 h100, 64 clients, 2000 tok/s",
+        "why do 8 clients get 20 tok/s with qwen3-32b on h100",
         "we measured 90 tok/s with 8 clients for qwen3-32b on 1 h100",
     ],
 )
