@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.core.quantities.format import binary_bytes, prefixed, seconds, significant
+from planner.services.plan.explain import per_user
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -168,7 +169,7 @@ def compare_table(answers: list[dict[str, Any]]) -> Table:
     rows = table("Side by side", "", *heads)
     lines: list[tuple[str, Any]] = [
         ("fits", lambda a: "yes" if a["fit"]["fits"] else f"short of {binary_bytes(a['fit']['shortfall_bytes'])}"),
-        ("tokens/s per user", lambda a: number(_each(a))),
+        ("tokens/s per user", lambda a: number(per_user(a))),
         ("output tokens/s", lambda a: number(_served(a, "output_tokens_per_s"))),
         ("output tokens/s per GPU", lambda a: number(_served(a, "output_tokens_per_s_per_gpu"))),
         ("TTFT mean", lambda a: time(a["serving"]["ttft_s"]["mean"] if a["serving"] else None)),
@@ -199,8 +200,3 @@ def _keeps_up(answer: dict[str, Any]) -> str:
 
 def _served(answer: dict[str, Any], key: str) -> float | None:
     return answer["serving"][key] if answer["serving"] else None
-
-
-def _each(answer: dict[str, Any]) -> float:
-    tpot = answer["serving"]["tpot_s"]["mean"] if answer["serving"] else None
-    return 1 / tpot if tpot else float(answer["decode"]["tokens_per_s_per_user"])
