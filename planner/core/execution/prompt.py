@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
@@ -11,7 +10,9 @@ from planner.core.execution.bound import BoundTable
 from planner.core.execution.step import prompt_parts, prompt_step
 from planner.core.execution.summary import StepSummary, summarise
 from planner.core.execution.totals import StepTotals, totals
-from planner.core.quantities.arrays import Array
+from planner.core.quantities import numeric as num
+from planner.core.quantities.arrays import Array, Numeric
+from planner.core.quantities.numeric import Number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +50,21 @@ def prompt_cost(bound: BoundTable, tokens: float, cached: float, budget: float) 
     """
     chunks, size, seen = chunks_of(bound, tokens, cached, budget)
     cost = prompt_step(bound, np.asarray(size), np.asarray(seen))
-    return PromptCost(tokens=tokens, chunks=chunks, summary=summarise(cost, float(chunks)))
+    return PromptCost(tokens=tokens, chunks=int(chunks), summary=summarise(cost, chunks))
 
 
-def chunks_of(bound: BoundTable, tokens: float, cached: float, budget: float) -> tuple[int, float, float]:
+def chunks_of(bound: BoundTable, tokens: Numeric, cached: Numeric, budget: Numeric) -> tuple[Number, Number, Number]:
     """How a prompt is cut: equal chunks, and what each finds cached on the mean.
 
     Parameters
     ----------
     bound : BoundTable
         Operators under ceilings.
-    tokens : float
+    tokens : float or ndarray
         Prompt tokens to compute [token].
-    cached : float
+    cached : float or ndarray
         Prompt tokens found in the prefix cache [token].
-    budget : float
+    budget : float or ndarray
         Tokens a step takes at most [token]; under datasheet ceilings a prompt is never cut.
 
     Returns
@@ -71,7 +72,7 @@ def chunks_of(bound: BoundTable, tokens: float, cached: float, budget: float) ->
     tuple
         Chunks [1], tokens of each [token], tokens before it [token].
     """
-    chunks = 1 if bound.curves is None else max(1, ceil(tokens / budget))
+    chunks = 1.0 if bound.curves is None else num.maximum(1.0, num.ceil(tokens / budget))
     size = tokens / chunks
     return chunks, size, cached + (chunks - 1) / 2.0 * size
 
@@ -95,8 +96,6 @@ def prompt_totals(bound: BoundTable, tokens: Array, cached: Array, budget: Array
     StepTotals
         As :func:`prompt_cost` gives for one point.
     """
-    chunks = np.ones_like(tokens) if bound.curves is None else np.maximum(1.0, np.ceil(tokens / budget))
-    size = tokens / chunks
-    seen = cached + (chunks - 1) / 2.0 * size
+    chunks, size, seen = chunks_of(bound, tokens, cached, budget)
     parts, overhead = prompt_parts(bound, size, seen)
-    return totals(parts, overhead, bound.bandwidth, chunks)
+    return totals(parts, overhead, bound.bandwidth, chunks + np.zeros_like(tokens))

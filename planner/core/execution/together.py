@@ -127,7 +127,7 @@ def decode_and_prompt(made: Columns, batch: Array, context: float, *, tokens: fl
     pairs = [*((part, None) for part in before), *zip(decode, prompt, strict=True), *((part, None) for part in behind)]
     own, whole = _rows(made.rows, pairs)
     beta = float(made.last.bandwidth[0])
-    return Together(times=_times([part for part, _ in pairs], overhead[:-1]), chunks=chunks,
+    return Together(times=_times([part for part, _ in pairs], overhead[:-1]), chunks=int(chunks),
                     step=told(own, float(overhead[-2]), beta, 1.0),
                     prompt=told(whole, float(overhead[-1]), beta, float(chunks)))
 
