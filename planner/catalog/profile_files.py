@@ -9,6 +9,8 @@ from typing import Any
 from planner.catalog.loader import read_toml
 
 Tables = Mapping[str, Mapping[str, float]]
+# Tables that served runs decide number by number; any other is a curve, whose numbers belong together.
+_BY_NUMBER = frozenset({"overhead", "serving", "served", "spread", "pointwise"})
 
 
 def profile_text(tables: Tables, *, measured_on: str, source: str) -> str:
@@ -21,13 +23,14 @@ def profile_text(tables: Tables, *, measured_on: str, source: str) -> str:
 
 def write_profiles(root: Path, levels: Mapping[tuple[str, str], Tables], *, measured_on: str,
                    source: str) -> list[Path]:
-    """Every level's file under a folder; tables of a file that is already there stay unless they are written anew."""
+    """Every level's file under a folder; what is already there stays unless it is written anew, a curve as a whole."""
     written = []
     for (level, engine), tables in sorted(levels.items()):
         path = root / level / f"{engine}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = _flat(read_toml(path)) if path.is_file() else {}
-        merged = {**kept, **{name: {**kept.get(name, {}), **values} for name, values in tables.items()}}
+        merged = kept | {name: (kept.get(name, {}) if name.split(".")[0] in _BY_NUMBER else {}) | dict(values)
+                         for name, values in tables.items()}
         path.write_text(profile_text(merged, measured_on=measured_on, source=source), encoding="utf-8")
         written.append(path)
     return written

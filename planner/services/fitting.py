@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from planner.core.errors import InvalidQuantity
-from planner.core.fitting.efficiency import CurveFit, fit_curve
-from planner.core.fitting.forms import FORMS
+from planner.core.fitting.efficiency import CurveFit, fit_curve, solve_curve
+from planner.core.fitting.forms import FORMS, WALKING, Values
 from planner.core.fitting.measurement import KernelTable
+from planner.core.fitting.siblings import siblings
 from planner.core.hardware.chip import Chip
 from planner.services.kernel_tables import KernelTables, Refused, Row, kernel_tables, merged
 
@@ -29,8 +30,6 @@ _USABLE = 0.35
 # Latent attention that reaches less of a ceiling than this is a fallback path which served runs do not take: they keep
 # 16-bit caches instead, or another backend.
 _UNTUNED: Mapping[str, tuple[str, float]] = {"mla_decode": ("memory", 0.15), "mla_prompt": ("compute", 0.25)}
-# So is latent attention that walks a sequence's context in one block, a token in more than this [s].
-_WALKING = 1e-8
 # Isolated kernels repeat on the same operands, part of which stays in the last-level cache; serving reads them cold.
 _COLD = 0.95
 _FAMILIES = 2  # families a default curve must have been seen on
@@ -55,14 +54,20 @@ class KernelFits:
 
 
 def fit_kernels(files: Iterable[Iterable[Row]], chip: Callable[[str], Chip]) -> KernelFits:
-    """The curves of kernel files; tables of the same kernel in several files are one."""
+    """The curves of kernel files; tables of one kernel in several files are one, and siblings inform each other."""
     read: list[KernelTables] = [kernel_tables(rows, chip) for rows in files]
-    fits, small = [], []
-    for table in merged(t for part in read for t in part.tables):
+    tables = merged(t for part in read for t in part.tables)
+    solved: dict[str, Values] = {}
+    small = []
+    for table in tables:
         try:
-            fits.append(fit_curve(table))
+            solved[table.name] = solve_curve(table)
         except InvalidQuantity:
             small.append(table)
+    able = [t for t in tables if t.name in solved]
+    families = {t.chip: chip(t.chip).architecture for t in able}
+    kin = {t.name: siblings(t, able, families) for t in able}
+    fits = [fit_curve(t, kin[t.name], [solved[s.name] for s in kin[t.name].tables]) for t in able]
     return KernelFits(fits=tuple(fits), too_small=tuple(small), refused=tuple(r for part in read for r in part.refused))
 
 
@@ -102,7 +107,7 @@ def _per_sku(fits: Sequence[CurveFit]) -> Profiles:
     chosen: dict[tuple[str, str, str], CurveFit] = {}
     for fit in (f for f in fits if f.table.operator in _TABLES):
         parameter, least = _UNTUNED.get(fit.table.operator, ("", 0.0))
-        walks = fit.table.operator.startswith("mla") and fit.values.get("serial", 0.0) > _WALKING
+        walks = fit.table.operator.startswith("mla") and fit.values.get("serial", 0.0) > WALKING
         if walks or fit.values.get(parameter, 1.0) < least:
             continue
         if fit.error <= _USABLE and (fit.table.engine != "nccl" or fit.table.operator == "gather"):
@@ -159,7 +164,7 @@ def _preferred(new: CurveFit, old: CurveFit) -> bool:
 
 
 def _values(fit: CurveFit) -> dict[str, float]:
-    values = {k: v for k, v in fit.values.items() if not k.startswith("block_")}
+    values = {k: v for k, v in fit.values.items() if not k.startswith("block_") and k != "reuse"}
     if fit.table.operator == "mla_block":
         values.pop("launch")  # the block's floor is that of its projections too
     if fit.table.operator not in {"prompt", "mla_prompt"} and "memory" in values:

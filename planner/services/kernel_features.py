@@ -134,7 +134,7 @@ def _latent_decode(row: Row, chip: Chip) -> Kernel:
     cache = batch * context * _LATENT * size
     features = {"work": 2 * batch * heads * context * (_LATENT + _LATENT_VALUE), "cache_traffic": cache,
                 "traffic": cache, "io_traffic": 2 * batch * heads * (_LATENT + _LATENT_VALUE), "context": context,
-                "batch": batch}
+                "batch": batch, "heads": heads}
     block = row["op"] == "block_decode"
     key = _cache_key("mla", size)
     if block:

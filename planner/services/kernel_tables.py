@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,6 +85,7 @@ def _table(kernels: list[Kernel], gates: Mapping[str, int]) -> KernelTable:
 
 
 def _gated(table: KernelTable, chip: Chip) -> KernelTable:
+    table = replace(table, cache_bytes=chip.l2_bytes or 0.0)
     table = gate_fits_in_l2(gate_faster_than_roofline(table), chip.l2_bytes)
     return gate_flat_floor(table) if table.operator == "gemm" else table
 
@@ -103,8 +104,6 @@ def _joined(parts: list[KernelTable]) -> KernelTable:
     for part in parts:
         for reason, count in part.gated.items():
             gated[reason] += count
-    return KernelTable(
-        operator=first.operator, key=first.key, chip=first.chip, engine=first.engine, kernel=first.kernel,
-        features={n: np.concatenate([p.features[n] for p in parts]) for n in first.features},
-        time=np.concatenate([p.time for p in parts]), shapes=tuple(s for p in parts for s in p.shapes),
-        peak=first.peak, bandwidth=first.bandwidth, link_rate=first.link_rate, gated=dict(gated))
+    return replace(first, features={n: np.concatenate([p.features[n] for p in parts]) for n in first.features},
+                   time=np.concatenate([p.time for p in parts]), shapes=tuple(s for p in parts for s in p.shapes),
+                   gated=dict(gated))

@@ -10,12 +10,13 @@ import numpy as np
 
 from planner.core.execution.terms import Terms, terms_of
 from planner.core.hardware.chip import Chip
-from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve
+from planner.core.hardware.efficiency.attention import DecodeCurve, PromptCurve, above_roofline, at_heads
 from planner.core.hardware.efficiency.gemm import GemmCurve
 from planner.core.hardware.efficiency.knee import stack as stack_curves
 from planner.core.hardware.efficiency.linear import RecurrentCurve
 from planner.core.hardware.efficiency.moe import MoeCurve
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.operators.attention import Cores
 from planner.core.operators.table import OperatorTable, side_by_side
 from planner.core.operators.table import stack as stack_tables
 from planner.core.operators.table import take as take_columns
@@ -99,18 +100,27 @@ def bind(table: OperatorTable, chip: Chip, profile: EfficiencyProfile | None = N
         half_peak=np.asarray(half), link_rate=np.array([np.inf if p <= 1 else chip.link(int(p)).bytes_per_s
                                                         for p in table.collectives.ranks], dtype=np.float64),
         block_compute=compute_pipe(weight_format(table.block_format), chip.peaks, chip.name),
-        curves=None if profile is None else _curves(table, profile, matmul, mixture))
+        curves=None if profile is None else _curves(table, profile, matmul, mixture, half, chip.bandwidth))
 
 
-def _curves(table: OperatorTable, profile: EfficiencyProfile, matmul: list[Compute], mixture: list[Compute]) -> Curves:
+def _curves(table: OperatorTable, profile: EfficiencyProfile, matmul: list[Compute], mixture: list[Compute],
+            half: float, bandwidth: float) -> Curves:
     cache = table.cache_format
     return Curves(
         gemm=_stacked([_gemm(profile, f, c) for f, c in zip(table.matmuls.formats, matmul, strict=True)]),
         moe=_stacked([profile.moe_curve(f, weight_only=c.weight_only)
                       for f, c in zip(table.mixtures.formats, mixture, strict=True)]),
-        decode=_stacked([profile.decode_curve(k, cache) for k in table.cores.kinds]),
+        decode=_stacked([_core(profile.decode_curve(kind, cache), table.cores, row, half, bandwidth)
+                         for row, kind in enumerate(table.cores.kinds)]),
         prompt=_stacked([profile.prompt_curve(k, cache) for k in table.cores.kinds]),
         recurrent=_stacked([profile.recurrent_curve(k) for k in table.states.kinds]), profile=profile)
+
+
+def _core(curve: DecodeCurve, cores: Cores, row: int, half: float, bandwidth: float) -> DecodeCurve:
+    """A decode kernel for the heads of a row, never faster than its roofline."""
+    heads = float(cores.heads[row])
+    return above_roofline(at_heads(curve, heads), work_time=heads * float(cores.decode_flop[row]) / half,
+                          cache_time=float(cores.entry_bytes[row]) / bandwidth)
 
 
 def _gemm(profile: EfficiencyProfile, fmt: str, compute: Compute) -> GemmCurve:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from planner.core.errors import InvalidQuantity
-from planner.core.fitting.forms import FORMS, Form
+from planner.core.fitting.forms import Form, Values, form_of
 from planner.core.fitting.measurement import KernelTable, folds, without
+from planner.core.fitting.siblings import Siblings, informed
 from planner.core.quantities.arrays import Array
 
 # Log residuals beyond this count linearly, not squared: one kernel's tile cliff must not bend the curve.
@@ -35,13 +36,38 @@ class CurveFit:
     at_bounds: tuple[str, ...] = field(default_factory=tuple)
 
 
-def fit_curve(table: KernelTable) -> CurveFit:
+def solve_curve(table: KernelTable) -> Values:
+    """The best parameters of one kernel table by itself.
+
+    Parameters
+    ----------
+    table : KernelTable
+        Gated rows.
+
+    Returns
+    -------
+    mapping
+        Parameter → value, SI units.
+
+    Raises
+    ------
+    InvalidQuantity
+        Fewer rows than parameters need.
+    """
+    return _solve(_checked(table), table)[1]
+
+
+def fit_curve(table: KernelTable, like: Siblings | None = None, known: Sequence[Values] = ()) -> CurveFit:
     """The curve of one kernel table.
 
     Parameters
     ----------
     table : KernelTable
         Gated rows.
+    like : Siblings or None
+        What the table has in common with siblings.
+    known : sequence of mapping
+        Their :func:`solve_curve` values, as usual values where this table's rows leave a parameter open.
 
     Returns
     -------
@@ -53,11 +79,9 @@ def fit_curve(table: KernelTable) -> CurveFit:
     InvalidQuantity
         Fewer rows than parameters need.
     """
-    form = FORMS[table.operator]
-    if table.time.size < len(form.parameters) + 2:
-        raise InvalidQuantity(f"{table.name}: {table.time.size} rows cannot carry {len(form.parameters)} parameters.")
-    values = _solve(form, table)
-    ratio = np.log(table.time / form.predict(values, table))
+    form = informed(_checked(table), known, like or Siblings())
+    chosen, values = _solve(form, table)
+    ratio = np.log(table.time / chosen.predict(values, table))
     spread = 1.4826 * float(np.median(np.abs(ratio - np.median(ratio))))
     held = _leave_shapes_out(form, table)
     relative = held / table.time - 1
@@ -65,24 +89,38 @@ def fit_curve(table: KernelTable) -> CurveFit:
                     bias=float(np.mean(relative)), rows=table.time.size, at_bounds=_at_bounds(form, values))
 
 
+def _checked(table: KernelTable) -> Form:
+    form = form_of(table)
+    if table.time.size < len(form.parameters) + 2:
+        raise InvalidQuantity(f"{table.name}: {table.time.size} rows cannot carry {len(form.parameters)} parameters.")
+    return form
+
+
 def _leave_shapes_out(form: Form, table: KernelTable) -> Array:
     number = folds(table.shapes)
     held = np.empty_like(table.time)
     if number.max() < 1:
-        return form.predict(_solve(form, table), table)
+        chosen, values = _solve(form, table)
+        return chosen.predict(values, table)
     for fold in np.unique(number):
         out = number == fold
-        values = _solve(form, without(table, out, "held_out"))
-        held[out] = form.predict(values, without(table, ~out, "trained_on"))
+        chosen, values = _solve(form, without(table, out, "held_out"))
+        held[out] = chosen.predict(values, without(table, ~out, "trained_on"))
     return held
 
 
-def _solve(form: Form, table: KernelTable) -> dict[str, float]:
-    if form.threshold is None:
-        return _least(form, table, {})[1]
-    name = form.threshold.name
-    tried = [_least(form, table, {name: size}) for size in form.threshold.candidates]
-    return min(tried, key=lambda found: found[0])[1]
+def _solve(form: Form, table: KernelTable) -> tuple[Form, dict[str, float]]:
+    """The form that the rows call for, and its best parameters."""
+    if form.threshold is not None:
+        name = form.threshold.name
+        tried = [_least(form, table, {name: size}) for size in form.threshold.candidates]
+        return form, min(tried, key=lambda found: found[0])[1]
+    values = _least(form, table, {})[1]
+    other = form.fallback
+    if other is None or values[other.parameter] <= other.beyond:
+        return form, values
+    form = replace(form, predict=other.predict, fallback=None)
+    return form, _least(form, table, {})[1]
 
 
 def _least(form: Form, table: KernelTable, fixed: Mapping[str, float]) -> tuple[float, dict[str, float]]:

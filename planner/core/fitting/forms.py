@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from planner.core.hardware.efficiency.all_to_all import AllToAllCurve, all_to_al
 from planner.core.hardware.efficiency.attention import (
     DecodeCurve,
     PromptCurve,
+    at_heads,
     decode_attention_time,
     prompt_attention_time,
+    walking_attention_time,
 )
 from planner.core.hardware.efficiency.collective import (
     AllReduceCurve,
@@ -51,6 +53,15 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """Another formula, for tables whose fitted parameter shows that another kind of kernel ran."""
+
+    parameter: str
+    beyond: float
+    predict: Callable[[Values, KernelTable], Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """A parametric kernel time."""
 
@@ -58,6 +69,7 @@ class Form:
     parameters: tuple[Parameter, ...]
     predict: Callable[[Values, KernelTable], Array]
     threshold: Threshold | None = None
+    fallback: Fallback | None = None
 
 
 US = 1e-6  # [s] bounds below are in microseconds because launch costs are
@@ -73,9 +85,24 @@ def _time(name: str, usual: float, low: float, high: float, prior: float = 2.0) 
     return Parameter(name=name, usual=usual * US, low=low * US, high=high * US, prior=prior)
 
 
+def _from_memory(name: str, values: Values, table: KernelTable) -> tuple[dict[str, float], Array]:
+    r"""Curve parameters, and the bytes of a feature that memory still serves when a kernel repeats on its operands.
+
+    .. math:: Q' = Q\,(1 - r \max(0, 1 - Q_{set}/L_2))
+    """
+    curve = dict(values)
+    reuse = curve.pop("reuse", 0.0)
+    traffic = table.features[name]
+    if not table.cache_bytes:
+        return curve, traffic
+    resident = np.maximum(0.0, 1.0 - table.features["traffic"] / table.cache_bytes)
+    return curve, traffic * (1.0 - reuse * resident)
+
+
 def _gemm(values: Values, table: KernelTable) -> Array:
     f = table.features
-    return gemm_time(GemmCurve(**values), work=f["work"], traffic=f["traffic"], tokens=f["tokens"], inputs=f["inputs"],
+    curve, traffic = _from_memory("traffic", values, table)
+    return gemm_time(GemmCurve(**curve), work=f["work"], traffic=traffic, tokens=f["tokens"], inputs=f["inputs"],
                      peak=table.peak, bandwidth=table.bandwidth)
 
 
@@ -88,9 +115,18 @@ def _moe(values: Values, table: KernelTable) -> Array:
 
 def _decode(values: Values, table: KernelTable) -> Array:
     f = table.features
-    return decode_attention_time(DecodeCurve(**values), work=f["work"], cache_traffic=f["cache_traffic"],
-                                 io_traffic=f["io_traffic"], context=f["context"], batch=f["batch"], peak=table.peak,
-                                 bandwidth=table.bandwidth)
+    curve, cache = _from_memory("cache_traffic", values, table)
+    return decode_attention_time(at_heads(DecodeCurve(**curve), f.get("heads", 1.0)), work=f["work"],
+                                 cache_traffic=cache, io_traffic=f["io_traffic"], context=f["context"],
+                                 batch=f["batch"], peak=table.peak, bandwidth=table.bandwidth)
+
+
+def _walking(values: Values, table: KernelTable) -> Array:
+    f = table.features
+    curve, cache = _from_memory("cache_traffic", values, table)
+    return walking_attention_time(at_heads(DecodeCurve(**curve), f["heads"]), work=f["work"], cache_traffic=cache,
+                                  io_traffic=f["io_traffic"], context=f["context"], peak=table.peak,
+                                  bandwidth=table.bandwidth)
 
 
 def _prompt(values: Values, table: KernelTable) -> Array:
@@ -99,19 +135,16 @@ def _prompt(values: Values, table: KernelTable) -> Array:
                                  bandwidth=table.bandwidth)
 
 
-def _latent_block(values: Values, table: KernelTable) -> Array:
-    f = table.features
-    projections = knee(f["weight_traffic"] / (values["block_memory"] * table.bandwidth),
-                       f["block_work"] / (values["block_compute"] * f["block_peak"]))
-    attention = _decode({k: v for k, v in values.items() if not k.startswith("block_")}, table)
-    return np.asarray(projections + attention)
+def _in_block(attention: Callable[[Values, KernelTable], Array]) -> Callable[[Values, KernelTable], Array]:
+    """A whole block: an attention kernel behind the projections that ``block_`` parameters describe."""
+    def predict(values: Values, table: KernelTable) -> Array:
+        f = table.features
+        projections = knee(f["weight_traffic"] / (values["block_memory"] * table.bandwidth),
+                           f["block_work"] / (values["block_compute"] * f["block_peak"]))
+        return np.asarray(projections + attention({k: v for k, v in values.items() if not k.startswith("block_")},
+                                                  table))
 
-
-def _latent_prompt_block(values: Values, table: KernelTable) -> Array:
-    f = table.features
-    projections = knee(f["weight_traffic"] / (values["block_memory"] * table.bandwidth),
-                       f["block_work"] / (values["block_compute"] * f["block_peak"]))
-    return np.asarray(projections + _prompt({k: v for k, v in values.items() if not k.startswith("block_")}, table))
+    return predict
 
 
 def _all_reduce(values: Values, table: KernelTable) -> Array:
@@ -146,31 +179,38 @@ def _recurrent_prompt(values: Values, table: KernelTable) -> Array:
                                  bandwidth=table.bandwidth)
 
 
-_DECODE = (_time("launch", 11, 1, 60), _time("growth", 0.6, 0.001, 6), _share("memory", 0.86),
-           _share("compute", 0.5, low=0.005, prior=0.7), _time("per_sequence", 0.01, 1e-4, 2),
-           _time("serial", 3e-5, 1e-6, 1, prior=4.0))
+_REUSE = Parameter(name="reuse", usual=0.05, low=1e-3, high=0.98, prior=1.0)
+_DECODE = (_time("launch", 11, 1, 200), _time("growth", 0.6, 0.001, 20), _share("memory", 0.86),
+           _share("compute", 0.5, low=0.005, prior=0.7), _time("serial", 3e-5, 1e-6, 1, prior=4.0),
+           Parameter(name="passes", usual=1.0, low=0.3, high=60, prior=1.0), _REUSE)
+_LATENT = (*_DECODE, Parameter(name="partial_tile", usual=1.0, low=0.7, high=3.0, prior=0.05))
+_PROJECTIONS = (_share("block_memory", 0.6, low=0.2), _share("block_compute", 0.4))
+# Latent attention that needs more than this for a token of its mean context walks it in one block [s]: split over
+# blocks, kernels need a hundredth of it.
+WALKING = 1e-8
 # Engines stop using their own all-reduce at a power of two; far beyond every message where they never do [byte].
 _HAND_OVER = Threshold(name="hand_over", candidates=(*(2.0 ** k for k in range(16, 28)), 1e12))
 FORMS: Mapping[str, Form] = {form.operator: form for form in (
     Form(operator="gemm", predict=_gemm, parameters=(
         _time("launch", 4, 0.3, 20), _time("serial", 0.6, 0.01, 10), _share("memory", 0.9),
-        _share("compute", 0.65, prior=0.5), Parameter(name="quantise", usual=2.0, low=1e-3, high=15))),
+        _share("compute", 0.65, prior=0.5), Parameter(name="quantise", usual=2.0, low=1e-3, high=15), _REUSE)),
     Form(operator="moe", predict=_moe, parameters=(
         _time("launch", 25, 2, 150), _time("per_local_expert", 0.02, 1e-4, 0.6),
         _time("per_active_expert", 0.1, 1e-3, 1),
         _share("memory", 0.85), _share("compute", 0.5), _share("streaming", 0.45),
         Parameter(name="gathered", usual=0.7, low=0.1, high=20))),
     Form(operator="decode", predict=_decode, parameters=_DECODE),
-    Form(operator="mla_decode", predict=_decode, parameters=_DECODE),
-    Form(operator="mla_block", predict=_latent_block, parameters=(
-        *_DECODE, _share("block_memory", 0.6, low=0.2), _share("block_compute", 0.4))),
+    Form(operator="mla_decode", predict=_decode, parameters=_LATENT,
+         fallback=Fallback(parameter="serial", beyond=WALKING, predict=_walking)),
+    Form(operator="mla_block", predict=_in_block(_decode), parameters=(*_LATENT, *_PROJECTIONS),
+         fallback=Fallback(parameter="serial", beyond=WALKING, predict=_in_block(_walking))),
     Form(operator="prompt", predict=_prompt, parameters=(
         _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
     Form(operator="mla_prompt", predict=_prompt, parameters=(
         _time("launch", 17, 2, 150), _share("memory", 0.35, low=0.01), _share("compute", 0.58))),
-    Form(operator="mla_prompt_block", predict=_latent_prompt_block, parameters=(
+    Form(operator="mla_prompt_block", predict=_in_block(_prompt), parameters=(
         _time("launch", 50, 2, 300), _share("memory", 0.35, low=0.01), _share("compute", 0.58),
-        _share("block_memory", 0.6, low=0.2), _share("block_compute", 0.4))),
+        *_PROJECTIONS)),
     Form(operator="all_reduce", predict=_all_reduce, threshold=_HAND_OVER, parameters=(
         _time("one_shot", 4, 0.5, 60), _time("two_shot", 10, 1, 120), _time("per_doubling", 0.3, 1e-3, 15),
         _share("link", 0.6), Parameter(name="four", usual=1.0, low=0.4, high=8, prior=0.5),
@@ -187,3 +227,26 @@ FORMS: Mapping[str, Form] = {form.operator: form for form in (
         _time("prompt_launch", 15, 1, 100), _time("scan", 1.2, 0.01, 8), _share("prompt_memory", 0.4, low=0.01),
         _share("compute", 0.4))),
 )}
+
+# An 8-bit cache may be multiplied in 8 bits, at twice the 16-bit peak that shares are quoted in.
+_EIGHT_BIT = 2.0
+
+
+def form_of(table: KernelTable) -> Form:
+    """The form of a table's operator under the bounds of its formats.
+
+    Parameters
+    ----------
+    table : KernelTable
+        Rows.
+
+    Returns
+    -------
+    Form
+        Latent attention of one query over an 8-bit cache may exceed the 16-bit peak.
+    """
+    form = FORMS[table.operator]
+    if form.fallback is None or ":fp8" not in table.key:
+        return form
+    return replace(form, parameters=tuple(
+        replace(p, high=_EIGHT_BIT * p.high) if p.name == "compute" else p for p in form.parameters))

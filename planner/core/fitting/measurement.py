@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,8 @@ class KernelTable:
     """Datasheet β [byte/s]."""
     link_rate: float = 1.0
     """One-way scale-up rate [byte/s]; 1 where the class does not use it."""
+    cache_bytes: float = 0.0
+    """Last-level cache, which may hold part of an isolated kernel's operands from run to run; 0 is unknown [byte]."""
     gated: Mapping[str, int] = field(default_factory=dict)
     """Reason → rows set aside before this table was made."""
 
@@ -75,11 +77,8 @@ def without(table: KernelTable, drop: npt.ArrayLike, reason: str) -> KernelTable
     keep = ~mask
     counts = Counter(table.gated)
     counts[reason] += int(mask.sum())
-    return KernelTable(
-        operator=table.operator, key=table.key, chip=table.chip, engine=table.engine, kernel=table.kernel,
-        features={k: v[keep] for k, v in table.features.items()}, time=table.time[keep],
-        shapes=tuple(s for s, k in zip(table.shapes, keep, strict=True) if k), peak=table.peak,
-        bandwidth=table.bandwidth, link_rate=table.link_rate, gated=dict(counts))
+    return replace(table, features={k: v[keep] for k, v in table.features.items()}, time=table.time[keep],
+                   shapes=tuple(s for s, k in zip(table.shapes, keep, strict=True) if k), gated=dict(counts))
 
 
 def gate_faster_than_roofline(table: KernelTable, *, tolerance: float = 0.98) -> KernelTable:

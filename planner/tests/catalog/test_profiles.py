@@ -48,13 +48,24 @@ def test_inheritance_is_told() -> None:
     assert read_profile(ROOT, stranger, "vllm").inherited["gemm.bf16"] == "default/generic"
 
 
+def test_a_curve_is_written_as_a_whole(tmp_path: Path) -> None:
+    about = {"measured_on": "2026-11-29", "source": "a test"}
+    for curve in ({"launch_s": 1e-6, "per_sequence_s": 2e-8}, {"launch_s": 3e-6, "passes": 2.0}):
+        write_profiles(tmp_path, {("default", "generic"): {"decode.gqa:bf16": curve}}, **about)
+    text = (tmp_path / "default" / "generic.toml").read_text(encoding="utf-8")
+    assert "per_sequence_s" not in text  # a number of another form beside the new ones would be counted twice
+    assert "launch_s = 3e-06" in text
+
+
 def test_written_tables_join_those_already_there(tmp_path: Path) -> None:
     about = {"measured_on": "2026-11-29", "source": "a test"}
-    first = {"gemm.bf16": {"launch_s": 1e-6, "memory": 0.5}, "overhead.per_kind": {"mla_s": 2e-6}}
+    first = {"gemm.fp8": {"launch_s": 1e-6}, "overhead": {"per_step_s": 1e-3}, "overhead.per_kind": {"mla_s": 2e-6}}
     write_profiles(tmp_path, {("default", "generic"): first}, **about)
-    write_profiles(tmp_path, {("default", "generic"): {"gemm.bf16": {"memory": 0.7}, "gather": {"link": 0.5}}}, **about)
+    second = {"gemm.bf16": {"memory": 0.7}, "gather": {"link": 0.5}, "overhead": {"floor_scale": 0.7}}
+    write_profiles(tmp_path, {("default", "generic"): second}, **about)
     text = (tmp_path / "default" / "generic.toml").read_text(encoding="utf-8")
-    for line in ("launch_s = 1e-06", "memory = 0.7", "mla_s = 2e-06", "link = 0.5"):
+    for line in ("launch_s = 1e-06", "memory = 0.7", "mla_s = 2e-06", "link = 0.5", "per_step_s = 0.001",
+                 "floor_scale = 0.7"):
         assert line in text
 
 

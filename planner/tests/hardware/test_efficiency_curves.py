@@ -20,9 +20,12 @@ from planner.core.hardware.efficiency.all_to_all import (
 from planner.core.hardware.efficiency.attention import (
     DecodeCurve,
     PromptCurve,
+    above_roofline,
+    at_heads,
     decode_attention_time,
     decode_floor,
     prompt_attention_time,
+    walking_attention_time,
 )
 from planner.core.hardware.efficiency.collective import (
     AllReduceCurve,
@@ -275,3 +278,55 @@ def test_missing_curves_are_refused_by_name() -> None:
         found.recurrent_curve("quantum")
     with pytest.raises(MissingFact):
         found.prompt_curve("quantum", "fp8")
+
+
+LATENT = DecodeCurve(launch=10e-6, growth=1e-6, memory=0.8, compute=0.9, passes=3.0, partial_tile=1.5)
+
+
+def latent_time(curve: DecodeCurve, heads: float, batch: float = 64, context: float = 16384) -> float:
+    return float(decode_attention_time(
+        at_heads(curve, heads), work=2 * batch * heads * context * 1088, cache_traffic=batch * context * 1152,
+        io_traffic=2 * batch * heads * 1088, context=context, batch=batch, peak=PEAK, bandwidth=BETA))
+
+
+def test_a_partly_filled_tile_lengthens_both_arms_and_nothing_else() -> None:
+    for heads in (24.0, 32.0, 48.0):
+        plain = latent_time(replace(LATENT, partial_tile=1.0), heads)
+        queries = 3.0 * 2 * 64 * heads * 1088 / (0.8 * BETA)
+        floor = 10e-6 + 1e-6 * 6
+        assert latent_time(LATENT, heads) == pytest.approx(floor + queries + 1.5 * (plain - floor - queries))
+    for heads in (1.0, 8.0, 16.0, 64.0, 128.0):
+        assert latent_time(LATENT, heads) == latent_time(replace(LATENT, partial_tile=1.0), heads)
+
+
+def test_an_eight_bit_product_is_no_faster_than_the_sixteen_bit_roofline() -> None:
+    quick = replace(LATENT, compute=1.9)
+    work, cache = 2 * 128 * 1088 / PEAK, 576 / BETA
+    held = above_roofline(quick, work_time=work, cache_time=cache)
+    assert held.compute < 1.9
+    assert (work / held.compute) ** 2 + (cache / 0.8) ** 2 == pytest.approx(max(work, cache) ** 2)
+    assert above_roofline(quick, work_time=0.5 * cache, cache_time=cache) is quick  # memory binds
+    assert above_roofline(LATENT, work_time=work, cache_time=cache) is LATENT  # a share below 1 is slow enough
+
+
+def test_walkers_hide_behind_a_large_batch() -> None:
+    walker = replace(LATENT, serial=5e-8, launch=0.0, growth=0.0, partial_tile=1.0)
+
+    def walking(batch: float) -> float:
+        return float(walking_attention_time(
+            walker, work=2 * batch * 16 * 4096 * 1088, cache_traffic=batch * 4096 * 1152, io_traffic=0.0,
+            context=4096.0, peak=PEAK, bandwidth=BETA))
+
+    alone = 5e-8 * 4096
+    assert walking(1) == pytest.approx(alone, rel=0.01)
+    assert walking(16) < 1.1 * alone  # sequences walk side by side
+    large = 4096.0
+    memory, compute = large * 4096 * 1152 / (0.8 * BETA), 2 * large * 16 * 4096 * 1088 / (0.9 * PEAK)
+    assert walking(large) == pytest.approx((memory**2 + compute**2) ** 0.5, rel=0.001)
+
+
+@given(batch=st.floats(1, 4096), context=st.floats(1, 1e6), heads=st.sampled_from([8.0, 32.0, 128.0]))
+def test_latent_decode_grows_with_batch_and_context(batch: float, context: float, heads: float) -> None:
+    here = latent_time(LATENT, heads, batch, context)
+    assert latent_time(LATENT, heads, batch * 1.01, context) > here
+    assert latent_time(LATENT, heads, batch, context * 1.01) >= here

@@ -12,7 +12,8 @@ kernel tables of AIConfigurator 0.12 / aisimulate 0.13 (Apache-2.0), see docs/ad
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from planner.core.quantities.arrays import Array, Numeric
 from planner.core.quantities.numeric import Number
 
 _FLOOR_CONTEXT = 256.0  # [token] up to here a sequence is not split over blocks that must be combined
+# Latent kernels have a tile for few heads and one of 64; heads between them fill neither (kernel tables, docs/adr/).
+_FEW_HEADS, _FULL_TILE = 16.0, 64.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +38,15 @@ class DecodeCurve:
     memory: Numeric
     """Share of the datasheet bandwidth that the cache is read with, 0–1."""
     compute: Numeric
-    """Share of the 16-bit dense peak reached, 0–1."""
+    """Share of the 16-bit dense peak reached; above 1 where a kernel multiplies an 8-bit cache in 8 bits."""
     per_sequence: Numeric = 0.0
     """Cost of a sequence whatever its context [s]."""
     serial: Numeric = 0.0
-    """Time per token of the mean context that no other block shares: kernels that do not split a sequence [s]."""
+    """Time per token of the mean context that no other block shares [s]."""
+    passes: Numeric = 1.0
+    """Passes over queries and outputs: more than one where parts of a split sequence are written and combined [1]."""
+    partial_tile: Numeric = 1.0
+    """How much longer both arms are for more than 16 and fewer than 64 query heads on one cached head [1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +59,54 @@ class PromptCurve:
     """Share of the bandwidth that q, k, v and o move with, 0–1."""
     compute: Numeric
     """Share of the 16-bit dense peak reached on causal work, 0–1."""
+
+
+def at_heads(curve: DecodeCurve, heads: Numeric) -> DecodeCurve:
+    """The curve of a kernel for so many query heads on one cached head.
+
+    Parameters
+    ----------
+    curve : DecodeCurve
+        Fitted parameters.
+    heads : float or ndarray
+        Query heads on a rank [1].
+
+    Returns
+    -------
+    DecodeCurve
+        With the cost of a partly filled tile inside its shares; queries and outputs move as before.
+    """
+    if isinstance(curve.partial_tile, float) and curve.partial_tile == 1.0:
+        return curve
+    partly = (np.asarray(heads) > _FEW_HEADS) & (np.asarray(heads) < _FULL_TILE)
+    longer = np.where(partly, curve.partial_tile, 1.0)
+    return replace(curve, memory=curve.memory / longer, compute=curve.compute / longer, passes=curve.passes / longer,
+                   partial_tile=1.0)
+
+
+def above_roofline(curve: DecodeCurve, *, work_time: float, cache_time: float) -> DecodeCurve:
+    r"""The curve with a compute share that keeps its arms at or above the datasheet roofline.
+
+    .. math:: \sqrt{(t_c/\mu)^2 + (t_m/\eta)^2} \ge t_c \iff \mu \le t_c / \sqrt{t_c^2 - (t_m/\eta)^2}
+
+    Parameters
+    ----------
+    curve : DecodeCurve
+        Plain numbers; only a share above 1 can be too large.
+    work_time : float
+        t_c, 16-bit arithmetic of a cached entry at the datasheet peak [s].
+    cache_time : float
+        t_m, reading the entry at the datasheet bandwidth [s].
+
+    Returns
+    -------
+    DecodeCurve
+        The curve itself where its arms are slow enough.
+    """
+    slack = work_time**2 - (cache_time / float(curve.memory)) ** 2
+    if float(curve.compute) <= 1.0 or slack <= 0.0:
+        return curve
+    return replace(curve, compute=min(float(curve.compute), work_time / sqrt(slack)))
 
 
 def decode_floor(curve: DecodeCurve, *, context: Numeric, batch: Numeric, floor_scale: Numeric = 1.0) -> Number:
@@ -85,7 +140,7 @@ def decode_attention_time(curve: DecodeCurve, *, work: Numeric, cache_traffic: N
                           floor_scale: Numeric = 1.0) -> Array:
     r"""Time of one decode-attention kernel over a batch.
 
-    .. math:: t = floor(c, B) + \sqrt{(Q_{kv}/\eta\beta)^2 + (W/\mu\pi)^2} + Q_{io}/\eta\beta
+    .. math:: t = floor(c, B) + \sqrt{(Q_{kv}/\eta\beta)^2 + (W/\mu\pi)^2} + p\,Q_{io}/\eta\beta
 
     Parameters
     ----------
@@ -120,7 +175,48 @@ def decode_attention_time(curve: DecodeCurve, *, work: Numeric, cache_traffic: N
     rate = np.multiply(curve.memory, bandwidth)
     arms = knee(np.divide(cache_traffic, rate), np.divide(work, np.multiply(curve.compute, peak)))
     floor = decode_floor(curve, context=context, batch=batch, floor_scale=floor_scale)
-    return np.asarray(floor + arms + np.divide(io_traffic, rate))
+    return np.asarray(floor + arms + curve.passes * np.divide(io_traffic, rate))
+
+
+def walking_attention_time(curve: DecodeCurve, *, work: Numeric, cache_traffic: Numeric, io_traffic: Numeric,
+                           context: Numeric, peak: Numeric, bandwidth: Numeric) -> Array:
+    r"""Time of a decode-attention kernel that gives every sequence to one block, which walks along its context.
+
+    .. math:: t = t_0 + c_l \max(0, \log_2(c/256)) + \sqrt{(Q_{kv}/\eta\beta)^2 + (W/\mu\pi)^2 + (t_c c)^2}
+              + p\,Q_{io}/\eta\beta
+
+    Parameters
+    ----------
+    curve : DecodeCurve
+        Fitted parameters; ``serial`` is the walk's time per token t_c.
+    work : float or ndarray
+        W [FLOP], shape (row,).
+    cache_traffic : float or ndarray
+        Q_kv [byte], shape (row,).
+    io_traffic : float or ndarray
+        Q_io [byte], shape (row,).
+    context : float or ndarray
+        Mean attended context c [token], shape (row,).
+    peak : float or ndarray
+        Dense 16-bit π [FLOP/s].
+    bandwidth : float or ndarray
+        Datasheet β [byte/s].
+
+    Returns
+    -------
+    ndarray
+        t [s], shape (row,).
+
+    Notes
+    -----
+    Sequences walk side by side, so that the walk hides behind the arms of a large batch. It is not linear in the batch
+    and such kernels are fallbacks: they are scored and enter no profile.
+    """
+    rate = np.multiply(curve.memory, bandwidth)
+    arms = knee(np.divide(cache_traffic, rate), np.divide(work, np.multiply(curve.compute, peak)),
+                np.multiply(curve.serial, context))
+    floor = decode_floor(replace(curve, serial=0.0), context=context, batch=0.0)
+    return np.asarray(floor + arms + curve.passes * np.divide(io_traffic, rate))
 
 
 def prompt_attention_time(curve: PromptCurve, *, work: Numeric, traffic: Numeric, peak: Numeric, bandwidth: Numeric,
