@@ -73,8 +73,9 @@ def overlay(base: EfficiencyProfile, chip: Chip, record: Record, name: str) -> E
         shares = {"memory": _share(p["memory"] * curve["bandwidth_bytes_per_s"], chip.bandwidth)}
         if kernel == "gemm":
             old = gemm.get(dtype)
-            gemm[dtype] = GemmCurve(launch=p["launch_s"], serial=p["serial_s"], **shares, compute=_compute(curve, chip),
-                                    quantise=0.0 if old is None else old.quantise)
+            made_gemm = GemmCurve(launch=p["launch_s"], serial=p["serial_s"], **shares, compute=_compute(curve, chip))
+            gemm[dtype] = made_gemm if old is None else replace(made_gemm, quantise=old.quantise,
+                                                                per_token=old.per_token, store=old.store)
         elif kernel in _KINDS and dtype in ("bf16", "fp16"):
             # Both 16-bit key spellings, so that a more special built-in row cannot win over the measurement.
             made = DecodeCurve(launch=p["launch_s"], growth=p["growth_s"], **shares, compute=_compute(curve, chip),

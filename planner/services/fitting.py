@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import numpy as np
+
 from planner.core.errors import InvalidQuantity
 from planner.core.fitting.efficiency import CurveFit, fit_curve, solve_curve
 from planner.core.fitting.forms import FORMS, WALKING, Values
@@ -56,7 +58,7 @@ class KernelFits:
 def fit_kernels(files: Iterable[Iterable[Row]], chip: Callable[[str], Chip]) -> KernelFits:
     """The curves of kernel files; tables of one kernel in several files are one, and siblings inform each other."""
     read: list[KernelTables] = [kernel_tables(rows, chip) for rows in files]
-    tables = merged(t for part in read for t in part.tables)
+    tables = merged((t for part in read for t in part.tables), chip)
     solved: dict[str, Values] = {}
     small = []
     for table in tables:
@@ -151,8 +153,8 @@ def profile_key(table: KernelTable) -> str:
     if table.operator in _SINGLE:
         return name
     key = {"gdn": "linear", "kda": "linear"}.get(table.key, table.key).split("+")[0]
-    gathered = table.features.get("gathered_traffic")
-    return f"{name}.{key}:ep" if gathered is not None and (gathered > 0).all() else f"{name}.{key}"
+    spread = table.operator == "moe" and (table.features.get("ranks", np.ones(1)) > 1).all()
+    return f"{name}.{key}:ep" if spread else f"{name}.{key}"
 
 
 def _preferred(new: CurveFit, old: CurveFit) -> bool:

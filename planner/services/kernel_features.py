@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from planner.core.hardware.chip import Chip
 from planner.core.hardware.efficiency.all_to_all import deduplicated_volume, naive_volume
 from planner.core.hardware.efficiency.linear import CHUNK
-from planner.core.hardware.efficiency.moe import moe_stream_bytes
+from planner.core.hardware.efficiency.moe import moe_stream_bytes, tile_work
+from planner.core.operators.mixture import reached_share
 from planner.core.precision import Compute, WeightFormat, compute_pipe, weight_format
 from planner.core.quantities.units import MICRO, MILLI
 
@@ -77,19 +78,34 @@ def mixture(row: Row, chip: Chip) -> Kernel:
     fmt, compute = _format(row["moe_dtype"], chip)
     pairs, distinct, tokens = float(row["pairs"]), float(row["active_experts"]), float(row["num_tokens"])
     hidden, inner = float(row["hidden"]), float(row["inter"]) / float(row["tp"])
-    ep = float(row["ep"])
-    stream = moe_stream_bytes(tokens=tokens, pairs=pairs, hidden=hidden, inner=inner,
-                              activation_bytes=fmt.activation_bytes)
-    gathered = 4 * tokens * float(row["topk"]) * hidden if ep > 1 else 0.0
+    local = float(row["experts"]) / float(row["ep"])
+    masked, computed = _masked_pairs(row)
+    stream, gathered = (float(moe_stream_bytes(tokens=n, pairs=p, hidden=hidden, inner=inner,
+                                               activation_bytes=fmt.activation_bytes))
+                        for n, p in ((tokens, pairs), (0.0, masked)))
     weight = distinct * 3 * hidden * inner * fmt.bytes_per_element
-    work = 6 * pairs * hidden * inner
+    pair_work = 6 * hidden * inner
     key = "mxfp4_w4a16" if row["moe_dtype"] == "w4a16_mxfp4" else fmt.name
     peak = chip.peak("bf16") if key == "mxfp4_w4a16" else compute.peak
     return Kernel(operator="moe", key=key, chip=chip.id, engine=_engine(row), kernel=row["kernel_source"],
                   shape=row["model"], time=_seconds(row), peak=peak, bandwidth=chip.bandwidth,
-                  features={"work": work, "weight_traffic": weight, "traffic": weight, "distinct": distinct,
-                            "stream_traffic": float(stream), "local_experts": float(row["experts"]) / ep,
-                            "gathered_traffic": gathered})
+                  features={"work": pair_work * pairs, "weight_traffic": weight, "traffic": weight,
+                            "distinct": distinct, "stream_traffic": stream, "local_experts": local,
+                            "gathered_traffic": gathered, "masked_work": pair_work * computed,
+                            "ranks": float(row["ep"]),
+                            "row_work": float(tile_work(pair_work=pair_work, distinct=distinct, tokens=tokens,
+                                                        local_experts=local))})
+
+
+def _masked_pairs(row: Row) -> tuple[float, float]:
+    """Pairs of a gathered batch that belong to other ranks, and those of the tokens that reach the timed one."""
+    pairs, tokens, chosen = float(row["pairs"]), float(row["num_tokens"]), float(row["topk"])
+    if float(row["ep"]) <= 1:
+        return 0.0, 0.0
+    everything = tokens * chosen
+    spread_evenly = row["distribution"] == "balanced"  # then no token has a second expert here while another has none
+    reached = min(tokens, pairs) if spread_evenly else tokens * float(reached_share(min(pairs / everything, 1), chosen))
+    return max(everything - pairs, 0.0), max(reached * chosen - pairs, 0.0)
 
 
 def decode_attention(row: Row, chip: Chip) -> Kernel:

@@ -11,14 +11,20 @@ import numpy as np
 from planner.core.errors import InvalidQuantity, MissingFact
 from planner.core.fitting.measurement import (
     KernelTable,
+    gate_bytes_not_read,
     gate_faster_than_roofline,
     gate_fits_in_l2,
     gate_flat_floor,
+    gate_not_monotone,
 )
 from planner.core.hardware.chip import Chip
 from planner.services.kernel_features import FEATURES, Kernel
 
 Row = Mapping[str, str]
+# Gathers pool two operations and several library versions, so that their rows are no series in the message.
+_OWN_GATES: Mapping[str, Callable[[KernelTable], KernelTable]] = {
+    "gemm": gate_flat_floor, "all_reduce": gate_not_monotone,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +37,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelTables:
-    """Every table of a set of files with the rows that belong to none."""
+    """Every table of a file before its gates, with the rows that belong to none."""
 
     tables: tuple[KernelTable, ...]
     refused: tuple[Refused, ...]
@@ -61,7 +67,7 @@ def kernel_tables(rows: Iterable[Row], chip: Callable[[str], Chip]) -> KernelTab
         grouped[group] = [kernel for kernel in kernels if kernel.version == newest]
         if len(grouped[group]) < len(kernels):
             gates[group]["superseded_version"] += len(kernels) - len(grouped[group])
-    tables = tuple(_gated(_table(kernels, gates[group]), chip(group[2])) for group, kernels in sorted(grouped.items()))
+    tables = tuple(_table(kernels, gates[group]) for group, kernels in sorted(grouped.items()))
     return KernelTables(tables=tables, refused=tuple(Refused(reason=r, count=n) for r, n in sorted(refused.items())))
 
 
@@ -84,18 +90,20 @@ def _table(kernels: list[Kernel], gates: Mapping[str, int]) -> KernelTable:
         peak=first.peak, bandwidth=first.bandwidth, link_rate=first.link_rate, gated=dict(gates))
 
 
-def _gated(table: KernelTable, chip: Chip) -> KernelTable:
-    table = replace(table, cache_bytes=chip.l2_bytes or 0.0)
-    table = gate_fits_in_l2(gate_faster_than_roofline(table), chip.l2_bytes)
-    return gate_flat_floor(table) if table.operator == "gemm" else table
-
-
-def merged(tables: Iterable[KernelTable]) -> tuple[KernelTable, ...]:
-    """Tables of the same kernel from several files as one."""
+def merged(tables: Iterable[KernelTable], chip: Callable[[str], Chip]) -> tuple[KernelTable, ...]:
+    """Tables of the same kernel from several files as one, gated on what all its rows show together."""
     grouped: dict[str, list[KernelTable]] = defaultdict(list)
     for table in tables:
         grouped[table.name].append(table)
-    return tuple(_joined(parts) for parts in grouped.values())
+    return tuple(_gated(_joined(parts), chip(parts[0].chip)) for parts in grouped.values())
+
+
+def _gated(table: KernelTable, chip: Chip) -> KernelTable:
+    table = replace(table, cache_bytes=chip.l2_bytes or 0.0)
+    table = gate_bytes_not_read(table, chip.l2_bytes)
+    table = gate_fits_in_l2(gate_faster_than_roofline(table), chip.l2_bytes)
+    own = _OWN_GATES.get(table.operator)
+    return table if own is None else own(table)
 
 
 def _joined(parts: list[KernelTable]) -> KernelTable:

@@ -8,7 +8,7 @@ from planner.core.execution.bound import BoundTable, widen
 from planner.core.execution.roofline import time_overlapped
 from planner.core.hardware.efficiency.attention import decode_attention_time, prompt_attention_time
 from planner.core.hardware.efficiency.linear import recurrent_decode_time, recurrent_prompt_time
-from planner.core.hardware.efficiency.moe import moe_stream_bytes, moe_time, touched_share
+from planner.core.hardware.efficiency.moe import MoeLoad, moe_stream_bytes, moe_time, tile_work, touched_share
 from planner.core.operators.flow import Flow, rows
 from planner.core.quantities.arrays import Array
 
@@ -31,23 +31,23 @@ def mixture_time(bound: BoundTable, flow: Flow, tokens: Array) -> Array:
     if bound.curves is None or bound.curves.moe is None:
         return time_overlapped(flow.work, flow.traffic, peak, beta)
     mix, over = bound.table.mixtures, bound.curves.profile.overhead
-    spread = rows(mix.groups, tokens) > 1
     local = rows(mix.experts / mix.groups, tokens)
     distinct = mix.distinct(tokens)
-    imbalance = np.where(spread, 1 + over.expert_imbalance, 1.0)
+    imbalance = np.where(rows(mix.groups, tokens) > 1, 1 + over.expert_imbalance, 1.0)
     touched = touched_share(over.routing_concentration, experts=rows(mix.experts, tokens), tokens=tokens,
                             experts_per_token=rows(mix.experts_per_token, tokens),
                             uniform=distinct * rows(mix.groups, tokens))
     busiest = np.minimum(distinct * touched * imbalance, local)
-    pairs = mix.pairs(tokens)
-    hidden = rows(mix.hidden, tokens)
-    stream = moe_stream_bytes(tokens=tokens, pairs=pairs, hidden=hidden, inner=rows(mix.intermediate, tokens),
-                              activation_bytes=rows(mix.activation_bytes, tokens))
-    gathered = np.where(spread, 4.0 * rows(mix.experts_per_token, tokens) * tokens * hidden, 0.0)
-    time = moe_time(widen(bound.curves.moe, tokens), work=flow.work * imbalance,
-                    weight_traffic=flow.weights * (busiest / distinct), stream_traffic=stream, distinct=busiest,
-                    local_experts=local, peak=peak, bandwidth=beta, gathered_traffic=gathered,
-                    floor_scale=over.floor_scale)
+    masked, computed = mix.masked_pairs(tokens)
+    shape = {"hidden": rows(mix.hidden, tokens), "inner": rows(mix.intermediate, tokens),
+             "activation_bytes": rows(mix.activation_bytes, tokens)}
+    pair_work = rows(mix.pair_work, tokens)
+    load = MoeLoad(
+        work=flow.work * imbalance, weight_traffic=flow.weights * (busiest / distinct), distinct=busiest,
+        local_experts=local, stream_traffic=moe_stream_bytes(tokens=tokens, pairs=mix.pairs(tokens), **shape),
+        gathered_traffic=moe_stream_bytes(tokens=0.0, pairs=masked, **shape), masked_work=pair_work * computed,
+        row_work=tile_work(pair_work=pair_work, distinct=busiest, tokens=tokens, local_experts=local))
+    time = moe_time(widen(bound.curves.moe, tokens), load, peak=peak, bandwidth=beta, floor_scale=over.floor_scale)
     return over.per_mixture + np.maximum(over.moe_scale * time, time_overlapped(flow.work, flow.traffic, peak, beta))
 
 

@@ -91,7 +91,7 @@ def fit_curve(table: KernelTable, like: Siblings | None = None, known: Sequence[
 
 def _checked(table: KernelTable) -> Form:
     form = form_of(table)
-    if table.time.size < len(form.parameters) + 2:
+    if table.time.size < len(form.parameters) + form.spare:
         raise InvalidQuantity(f"{table.name}: {table.time.size} rows cannot carry {len(form.parameters)} parameters.")
     return form
 

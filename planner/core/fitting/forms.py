@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from planner.core.hardware.efficiency.collective import (
 from planner.core.hardware.efficiency.gemm import GemmCurve, gemm_time
 from planner.core.hardware.efficiency.knee import knee
 from planner.core.hardware.efficiency.linear import RecurrentCurve, recurrent_decode_time, recurrent_prompt_time
-from planner.core.hardware.efficiency.moe import MoeCurve, moe_time
+from planner.core.hardware.efficiency.moe import MoeCurve, MoeLoad, moe_time
 from planner.core.quantities.arrays import Array
 
 Values = Mapping[str, float]
@@ -68,6 +68,8 @@ class Form:
     operator: str
     parameters: tuple[Parameter, ...]
     predict: Callable[[Values, KernelTable], Array]
+    spare: int = 2
+    """Rows a table must have beyond the parameters [1]."""
     threshold: Threshold | None = None
     fallback: Fallback | None = None
 
@@ -107,10 +109,8 @@ def _gemm(values: Values, table: KernelTable) -> Array:
 
 
 def _moe(values: Values, table: KernelTable) -> Array:
-    f = table.features
-    return moe_time(MoeCurve(**values), work=f["work"], weight_traffic=f["weight_traffic"],
-                    stream_traffic=f["stream_traffic"], distinct=f["distinct"], local_experts=f["local_experts"],
-                    gathered_traffic=f["gathered_traffic"], peak=table.peak, bandwidth=table.bandwidth)
+    load = MoeLoad(**{f.name: table.features[f.name] for f in fields(MoeLoad)})
+    return moe_time(MoeCurve(**values), load, peak=table.peak, bandwidth=table.bandwidth)
 
 
 def _decode(values: Values, table: KernelTable) -> Array:
@@ -188,17 +188,23 @@ _PROJECTIONS = (_share("block_memory", 0.6, low=0.2), _share("block_compute", 0.
 # Latent attention that needs more than this for a token of its mean context walks it in one block [s]: split over
 # blocks, kernels need a hundredth of it.
 WALKING = 1e-8
-# Engines stop using their own all-reduce at a power of two; far beyond every message where they never do [byte].
-_HAND_OVER = Threshold(name="hand_over", candidates=(*(2.0 ** k for k in range(16, 28)), 1e12))
+# Engines stop using their own all-reduce at a power of two, and files hold powers of two: tried half-way between them,
+# so that a file's row lies on neither side of a size by rounding; far beyond every message where they never do [byte].
+_HAND_OVER = Threshold(name="hand_over", candidates=(*(1.5 * 2.0 ** k for k in range(16, 28)), 1e12))
 FORMS: Mapping[str, Form] = {form.operator: form for form in (
     Form(operator="gemm", predict=_gemm, parameters=(
         _time("launch", 4, 0.3, 20), _time("serial", 0.6, 0.01, 10), _share("memory", 0.9),
-        _share("compute", 0.65, prior=0.5), Parameter(name="quantise", usual=2.0, low=1e-3, high=15), _REUSE)),
-    Form(operator="moe", predict=_moe, parameters=(
+        _share("compute", 0.65, prior=0.5), Parameter(name="quantise", usual=2.0, low=1e-3, high=15),
+        _time("per_token", 1e-4, 1e-6, 0.2), Parameter(name="store", usual=0.01, low=1e-3, high=20, prior=1.0),
+        _REUSE)),
+    # Padding and masked arithmetic are absent in most tables, whose priors then stand in for the two rows.
+    Form(operator="moe", predict=_moe, spare=0, parameters=(
         _time("launch", 25, 2, 150), _time("per_local_expert", 0.02, 1e-4, 0.6),
         _time("per_active_expert", 0.1, 1e-3, 1),
         _share("memory", 0.85), _share("compute", 0.5), _share("streaming", 0.45),
-        Parameter(name="gathered", usual=0.7, low=0.1, high=20))),
+        Parameter(name="gathered", usual=0.7, low=0.1, high=20),
+        Parameter(name="padding", usual=8.0, low=0.01, high=128),
+        Parameter(name="masked", usual=3e-3, low=1e-3, high=1.0, prior=0.5))),
     Form(operator="decode", predict=_decode, parameters=_DECODE),
     Form(operator="mla_decode", predict=_decode, parameters=_LATENT,
          fallback=Fallback(parameter="serial", beyond=WALKING, predict=_walking)),

@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.core.errors import InvalidQuantity
+from planner.core.fitting.plausibility import MONOTONE_SLACK
 from planner.core.quantities.arrays import Array
+
+_NOISE = 0.98  # timers repeat to about 2 %
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,57 @@ def without(table: KernelTable, drop: npt.ArrayLike, reason: str) -> KernelTable
                    shapes=tuple(s for s, k in zip(table.shapes, keep, strict=True) if k), gated=dict(counts))
 
 
-def gate_faster_than_roofline(table: KernelTable, *, tolerance: float = 0.98) -> KernelTable:
+def gate_bytes_not_read(table: KernelTable, l2_bytes: float | None, *, beyond: float = 8.0,
+                        evidence: float = 0.25) -> KernelTable:
+    """No rows of a table whose large working sets come faster than memory delivers: it read less than its rows say.
+
+    Parameters
+    ----------
+    table : KernelTable
+        Rows with a ``traffic`` feature, ungated; others pass unchanged.
+    l2_bytes : float or None
+        Last-level cache [byte].
+    beyond : float
+        Caches a working set must exceed before the cache explains no excess of rate [1].
+    evidence : float
+        Share of those large rows that must be impossible.
+
+    Returns
+    -------
+    KernelTable
+        The table as it is, or without any row: what was read instead is unknown for its small rows too.
+    """
+    if l2_bytes is None or "traffic" not in table.features:
+        return table
+    traffic = table.features["traffic"]
+    large = traffic > beyond * l2_bytes
+    if not large.any() or np.mean(table.time[large] < _NOISE * traffic[large] / table.bandwidth) < evidence:
+        return table
+    return without(table, np.ones_like(large), "bytes_not_read")
+
+
+def gate_not_monotone(table: KernelTable) -> KernelTable:
+    """The table without rows slower than a larger message among as many ranks, beyond what a kernel switch gives.
+
+    Parameters
+    ----------
+    table : KernelTable
+        Rows with ``message`` and ``ranks`` features; others pass unchanged.
+
+    Returns
+    -------
+    KernelTable
+        Rows at most a quarter slower than every larger message.
+    """
+    if "message" not in table.features:
+        return table
+    message, ranks = table.features["message"], table.features["ranks"]
+    larger = (message[None, :] >= message[:, None]) & (ranks[None, :] == ranks[:, None])
+    least = np.where(larger, table.time[None, :], np.inf).min(axis=1, initial=np.inf)
+    return without(table, table.time > MONOTONE_SLACK * least, "not_monotone")
+
+
+def gate_faster_than_roofline(table: KernelTable, *, tolerance: float = _NOISE) -> KernelTable:
     r"""The table without rows faster than the chip: :math:`t < 0.98 \max(Q/\beta, W/\pi)`.
 
     Parameters

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from planner.core.fitting.kernel_points import KernelPoint
 
 _TIMER_SLACK = 1.05  # clocks drift between the ceiling's measurement and the row's; 5 % covers boost steps
-_MONOTONE_SLACK = 1.25  # kernels switch tiles between sizes, so a larger problem may be up to 25 % faster, not more
+MONOTONE_SLACK = 1.25  # kernels switch tiles between sizes, so a larger problem may be up to 25 % faster, not more
 
 
 def plausibility(points: Sequence[KernelPoint], *, bandwidth: float, peaks: Mapping[str, float],
@@ -65,6 +65,6 @@ def _not_monotone(points: Sequence[KernelPoint]) -> set[int]:
             mine = points[i]
             rivals = [points[j] for j in rows if points[j].traffic >= mine.traffic and points[j].work >= mine.work
                       and points[j].context >= mine.context and points[j].inputs >= mine.inputs]
-            if mine.seconds > _MONOTONE_SLACK * min(r.seconds for r in rivals):
+            if mine.seconds > MONOTONE_SLACK * min(r.seconds for r in rivals):
                 bad.add(i)
     return bad

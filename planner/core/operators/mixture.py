@@ -43,6 +43,30 @@ def distinct_experts(experts: Array, experts_per_token: Array, tokens: Array) ->
     return np.minimum(many, experts_per_token * tokens)
 
 
+def reached_share(share: Array | float, experts_per_token: Array | float) -> Array:
+    """Share of a batch's tokens that have an expert on a rank.
+
+    .. math:: 1 - (1 - s)^k
+
+    Parameters
+    ----------
+    share : float or ndarray
+        s, the rank's token-expert pairs over all pairs, 0–1.
+    experts_per_token : float or ndarray
+        k [1].
+
+    Returns
+    -------
+    ndarray
+        Between s and 1.
+
+    Notes
+    -----
+    For experts chosen independently.
+    """
+    return np.asarray(1.0 - np.power(1.0 - np.asarray(share, dtype=np.float64), experts_per_token))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixtures:
     """The routed-expert rows of one rank; every array has shape (op,) or (op, variant)."""
@@ -98,6 +122,29 @@ class Mixtures:
         """
         return rows(self.experts_per_token / self.groups, tokens) * tokens
 
+    def masked_pairs(self, tokens: Array) -> tuple[Array, Array]:
+        """Pairs of a gathered batch that belong to other ranks: all, and those of tokens that reach this rank.
+
+        Parameters
+        ----------
+        tokens : ndarray
+            Tokens over the whole expert group [token], shape (*grid).
+
+        Returns
+        -------
+        tuple
+            Two arrays [1], shape (op, *grid); none without expert parallelism.
+        """
+        own = self.experts_per_token / self.groups
+        reached = reached_share(1.0 / self.groups, self.experts_per_token)
+        return (rows(self.experts_per_token - own, tokens) * tokens,
+                rows(reached * self.experts_per_token - own, tokens) * tokens)
+
+    @property
+    def pair_work(self) -> Array:
+        """Work of one token in one expert on this rank [FLOP], shape (op,)."""
+        return 2.0 * self.matrices * self.hidden * self.intermediate
+
     def flow(self, tokens: Array) -> Flow:
         """Work and traffic of one execution of each row.
 
@@ -112,10 +159,9 @@ class Mixtures:
             Shapes (op, *grid).
         """
         pairs = self.pairs(tokens)
-        elements = self.matrices * self.hidden * self.intermediate
         ups = np.maximum(self.matrices - 1.0, 0.0)
         io = (self.hidden * (self.activation_bytes + OUTPUT_BYTES)
               + self.intermediate * (OUTPUT_BYTES * ups + self.activation_bytes))
-        return Flow(work=rows(2.0 * elements, tokens) * pairs,
+        return Flow(work=rows(self.pair_work, tokens) * pairs,
                     weights=rows(self.expert_bytes, tokens) * self.distinct(tokens),
                     cache=np.zeros(pairs.shape), activations=rows(io, tokens) * pairs)

@@ -11,13 +11,17 @@ from planner.core.fitting.forms import FORMS
 from planner.core.fitting.measurement import (
     KernelTable,
     folds,
+    gate_bytes_not_read,
     gate_faster_than_roofline,
     gate_fits_in_l2,
     gate_flat_floor,
+    gate_not_monotone,
     without,
 )
 
-PLANTED = {"launch": 3e-6, "serial": 0.5e-6, "memory": 0.85, "compute": 0.7, "quantise": 2.5}
+PLANTED = {
+    "launch": 3e-6, "serial": 0.5e-6, "memory": 0.85, "compute": 0.7, "quantise": 2.5, "per_token": 5e-9, "store": 1.0,
+}  # fmt: skip
 
 
 def gemm_table(noise: float = 0.0) -> KernelTable:
@@ -105,6 +109,38 @@ def test_cache_gate_needs_evidence() -> None:
     assert kept.gated["fits_in_l2"] == 80 - kept.time.size > 0
 
 
+def test_a_table_that_reads_large_sets_too_fast_reads_less_than_it_says() -> None:
+    table = gemm_table()
+    beyond = table.features["traffic"] > 8 * 1e7  # [byte] a last-level cache of 10 MB
+    assert 0.1 < beyond.mean() < 0.5
+    least = table.features["traffic"] / table.bandwidth
+
+    def timed(time: np.ndarray) -> KernelTable:
+        return KernelTable(**{**{f: getattr(table, f) for f in table.__dataclass_fields__}, "time": time})
+
+    half_read = timed(np.where(beyond, 0.6 * least, table.time))
+    gated = gate_bytes_not_read(half_read, 1e7)
+    assert (gated.time.size, gated.gated) == (0, {"bytes_not_read": 80})
+    with pytest.raises(InvalidQuantity, match="0 rows"):
+        fit_curve(gated)
+    from_cache = timed(np.where(beyond, table.time, 0.3 * least))
+    assert gate_bytes_not_read(from_cache, 1e7).time.size == 80
+    assert gate_bytes_not_read(half_read, None).time.size == 80
+    assert gate_bytes_not_read(half_read, 1e9).time.size == 80
+
+
+def test_a_message_slower_than_a_larger_one_is_no_property_of_the_link() -> None:
+    table = KernelTable(
+        operator="all_reduce", key="all_reduce", chip="c", engine="e", kernel="k", peak=1.0, bandwidth=1.0,
+        time=np.array([5.0, 30.0, 10.0, 8.5, 40.0]), shapes=("1", "2", "4", "8", "2"),
+        features={"message": np.array([1.0, 2.0, 4.0, 8.0, 2.0]), "ranks": np.array([2.0, 2.0, 2.0, 2.0, 8.0])},
+    )  # fmt: skip
+    kept = gate_not_monotone(table)
+    assert kept.gated == {"not_monotone": 1}
+    assert kept.time.tolist() == [5.0, 10.0, 8.5, 40.0]
+    assert gate_not_monotone(gemm_table()).time.size == 80
+
+
 def test_flat_floors_are_the_hosts() -> None:
     table = gemm_table()
     flat = KernelTable(
@@ -127,7 +163,8 @@ def test_gates_leave_other_classes_alone() -> None:
         shapes=("a", "b", "c"),
         features={"message": np.ones(3), "ranks": np.full(3, 2.0)},
     )
-    for gate in (gate_faster_than_roofline, gate_flat_floor, lambda t: gate_fits_in_l2(t, 1e9)):
+    for gate in (gate_faster_than_roofline, gate_flat_floor, lambda t: gate_fits_in_l2(t, 1e9),
+                 lambda t: gate_bytes_not_read(t, 1e9)):  # fmt: skip
         assert gate(table) is table
     assert table.name == "all_reduce all_reduce c e k"
     with pytest.raises(InvalidQuantity):
@@ -156,6 +193,8 @@ def test_every_form_is_finite_within_its_bounds(operator: str) -> None:
         "distinct",
         "local_experts",
         "gathered_traffic",
+        "row_work",
+        "masked_work",
         "cache_traffic",
         "io_traffic",
         "context",

@@ -25,7 +25,7 @@ def chip(name: str):
 
 def test_files_are_recognised_and_merged() -> None:
     first, second = kernel_tables(GEMMS[:12], chip), kernel_tables(GEMMS[12:], chip)
-    (table,) = merged([*first.tables, *second.tables])
+    (table,) = merged([*first.tables, *second.tables], chip)
     assert table.time.size == 24
     assert (table.operator, table.key, table.chip) == ("gemm", "fp8", "h100-sxm-80gb")
     assert table.time.max() < 1
@@ -38,6 +38,28 @@ def test_gated_and_refused_rows_are_counted() -> None:
     found = kernel_tables(rows, chip)
     assert found.tables[0].gated["host_floor"] == 1
     assert [(r.reason, r.count) for r in found.refused] == [("missing peak_flop_per_s.fp8", 1)]
+
+
+def test_one_files_cached_rows_gate_the_other_file_too() -> None:
+    cached = [gemm(m, 4096, 2048, latency_us="2.2") for m in (1, 32)]  # 8.4 MB in less than H100 needs: from cache
+    first, second = kernel_tables([*GEMMS, *cached], chip), kernel_tables([gemm(64, 4096, 4096)], chip)
+    (table,) = merged([*first.tables, *second.tables], chip)
+    assert table.gated["faster_than_roofline"] == 2
+    assert table.features["traffic"].min() >= 52_428_800  # L2 of H100, chips/nvidia/h100-sxm-80gb.toml
+    assert table.gated["fits_in_l2"] + table.time.size == len(GEMMS) + 1
+
+
+def test_masked_pairs_are_those_of_tokens_that_reach_the_rank() -> None:
+    even = {**ROWS["moe"], "topk": "4", "experts": "128", "ep": "16", "num_tokens": "64", "pairs": "16"}
+    (table,) = kernel_tables([even], chip).tables
+    pair = 6 * 2880 * 2880
+    assert table.features["masked_work"].tolist() == [(16 * 4 - 16) * pair]  # 16 of 64 tokens have an expert here
+    assert table.features["row_work"].tolist() == [60 * pair]
+    skewed = {**even, "distribution": "power_law_1.01", "pairs": "64"}  # a quarter of the pairs
+    (table,) = kernel_tables([skewed], chip).tables
+    assert table.features["masked_work"].tolist() == pytest.approx([(64 * (1 - 0.75**4) * 4 - 64) * pair])
+    (table,) = kernel_tables([{**even, "ep": "1"}], chip).tables
+    assert table.features["masked_work"].tolist() == table.features["gathered_traffic"].tolist() == [0]
 
 
 def all_reduce(version: str, ranks: int, size: int, source: str = "TRTLLM", gpu: str = "h100_sxm") -> dict[str, str]:

@@ -24,7 +24,7 @@ class AllReduceCurve:
     two_shot: Numeric
     """Latency of scatter-then-gather between two ranks [s]."""
     per_doubling: Numeric
-    """Latency per doubling of the ranks beyond two [s]."""
+    """Latency of doubling two ranks to four; every two ranks more add it again, for every peer is signalled [s]."""
     link: Numeric
     """Share of the one-way link rate that two ranks reach, 0–1."""
     four: Numeric = 1.0
@@ -60,7 +60,7 @@ def all_reduce_time(curve: AllReduceCurve, *, message: Numeric, ranks: Numeric, 
     r"""Time of one all-reduce: the engine's own kernels up to a size, a ring beyond it.
 
     .. math::
-        t_{own} &= \min(a_1 + (p-1) w,\; a_2 + 2 \tfrac{p-1}{p} w) + a_l d \\
+        t_{own} &= \min(a_1 + (p-1) w,\; a_2 + 2 \tfrac{p-1}{p} w) + a_l (p/2 - 1) \\
         t_{ring} &= a_r + a_{rl} d + (\sigma + 2 \tfrac{p-1}{p}) w_r, \quad
         w = \lambda_p S / e \beta_n, \quad d = \log_2 (p/2) \\
         t &= t_{own}(S) \text{ while } S \sqrt{p/2} \le h, \text{ else } \max(t_{own}(h/\sqrt{p/2}), t_{ring}(S))
@@ -146,7 +146,7 @@ def all_reduce_terms(curve: AllReduceCurve, *, ranks: Numeric, link_rate: Numeri
     exchange = 2 * (p - 1) / p
     rate = np.divide(link_rate, _crowding(curve, doublings))
     used = np.where(np.greater(ranks, 1), scale, 0.0)
-    alpha, wire = np.multiply(curve.per_doubling, doublings), 1.0 / np.multiply(curve.link, rate)
+    alpha, wire = np.multiply(curve.per_doubling, p / 2 - 1), 1.0 / np.multiply(curve.link, rate)
     return AllReduceTerms(
         one_shot=used * (alpha + curve.one_shot), one_shot_per_byte=used * (p - 1) * wire,
         two_shot=used * (alpha + curve.two_shot), two_shot_per_byte=used * exchange * wire,

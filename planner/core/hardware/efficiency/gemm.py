@@ -1,8 +1,9 @@
 """Time of a dense matrix product of a few to many tokens with a weight matrix.
 
 The serial loop over the inner dimension is an arm beside memory and compute: no tile of a product finishes before it
-has walked its whole inner dimension, however few tiles there are. The quantisation passes are what run-time scaling of
-activations costs in fp8 and fp4.
+has walked its whole inner dimension, however few tiles there are. Run-time scaling of activations costs passes over the
+input in fp8 and fp4 and, where a quantiser works row by row, a time per row that a narrow input does not shorten. What
+of a tile's output is stored after its arithmetic hides behind none.
 
 References
 ----------
@@ -37,13 +38,19 @@ class GemmCurve:
     """Share of the dense peak reached, 0–1."""
     quantise: Numeric = 0.0
     """Passes over the 16-bit input that run-time quantisation costs [1]."""
+    per_token: Numeric = 0.0
+    """Cost of a row of the input whatever its width: quantisers that work row by row [s]."""
+    store: Numeric = 0.0
+    """Passes over the 16-bit output that no arithmetic hides [1]."""
 
 
 def gemm_time(curve: GemmCurve, *, work: Numeric, traffic: Numeric, tokens: Numeric, inputs: Numeric, peak: Numeric,
               bandwidth: Numeric, floor_scale: Numeric = 1.0) -> Array:
     r"""Time of one GEMM.
 
-    .. math:: t = s_0 t_0 + 2 a_q m k/\beta + \sqrt{(Q/\eta\beta)^2 + (W/\mu\pi)^2 + (s_0 c_k k/1024)^2}
+    .. math::
+        t = s_0 t_0 + t_m m + 2 (a_q m k + a_o m n)/\beta
+            + \sqrt{(Q/\eta\beta)^2 + (W/\mu\pi)^2 + (s_0 c_k k/1024)^2}
 
     Parameters
     ----------
@@ -83,7 +90,9 @@ class GemmTerms:
     walk: Array
     """The serial loop over the inner dimension [s]."""
     per_token: Array
-    """Quantisation passes [s/token]."""
+    """Quantisation [s/token]."""
+    per_flop: Array
+    """Output stores, which are W/2k elements [s/FLOP]."""
     memory_rate: Array
     """[byte/s]."""
     compute_rate: Array
@@ -107,7 +116,7 @@ class GemmTerms:
             t [s], shape (op, *grid).
         """
         arms = knee(traffic / self.memory_rate, work / self.compute_rate, self.walk)
-        return np.asarray(self.launch + self.per_token * tokens + arms)
+        return np.asarray(self.launch + self.per_token * tokens + self.per_flop * work + arms)
 
 
 def gemm_terms(curve: GemmCurve, *, inputs: Numeric, peak: Numeric, bandwidth: Numeric, floor_scale: Numeric,
@@ -135,5 +144,6 @@ def gemm_terms(curve: GemmCurve, *, inputs: Numeric, peak: Numeric, bandwidth: N
     return GemmTerms(
         launch=np.multiply(floor_scale, curve.launch),
         walk=np.multiply(floor_scale, np.multiply(curve.serial, inputs)) / _SERIAL_UNIT,
-        per_token=np.multiply(curve.quantise, inputs) * _SIXTEEN_BIT / bandwidth,
+        per_token=np.multiply(curve.quantise, inputs) * _SIXTEEN_BIT / bandwidth + curve.per_token,
+        per_flop=np.multiply(curve.store, _SIXTEEN_BIT / 2) / (np.multiply(inputs, bandwidth)),
         memory_rate=np.multiply(curve.memory, bandwidth), compute_rate=np.multiply(curve.compute, peak))

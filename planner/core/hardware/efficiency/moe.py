@@ -1,5 +1,9 @@
 """Time of the grouped matrix products of a mixture of experts on one rank.
 
+A grouped kernel works in tiles of some tens of rows, none of which two experts share: the last tile of every active
+expert is partly empty, and what it computes for nobody is padding. Kernels start with the smallest tile and take larger
+ones once a batch has more tokens than there are experts.
+
 References
 ----------
 Fitted form over the fused-MoE kernel tables of AIConfigurator 0.12 / aisimulate 0.13 (Apache-2.0); see docs/adr/.
@@ -15,6 +19,9 @@ from planner.core.hardware.efficiency.knee import knee
 from planner.core.quantities.arrays import Array, Numeric
 
 _STREAM = 4.0  # [byte] 16-bit read and 16-bit write of an element that is moved, not computed
+# Tokens per local expert at which kernels have their large tiles; Triton's stock tile grows from 16 to 64 rows beyond
+# one (the default configuration of vLLM's and SGLang's fused MoE), tuned ones around two.
+_FILLING = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +41,11 @@ class MoeCurve:
     streaming: Numeric
     """Share of the bandwidth that permuted activations move with, 0–1."""
     gathered: Numeric = 1.0
-    """Bandwidth share of masked pairs that belong to other ranks; large where kernels skip them."""
+    """Bandwidth share that masked pairs, which belong to other ranks, move with; large where kernels skip them."""
+    padding: Numeric = 0.0
+    """Empty rows of an active expert's last tile once a batch takes large tiles [1]."""
+    masked: Numeric = 0.0
+    """Share of the arithmetic done for the masked pairs of tokens that this rank has some expert of, 0–1."""
 
 
 def moe_stream_bytes(*, tokens: Numeric, pairs: Numeric, hidden: Numeric, inner: Numeric,
@@ -64,6 +75,31 @@ def moe_stream_bytes(*, tokens: Numeric, pairs: Numeric, hidden: Numeric, inner:
     a = np.asarray(activation_bytes, dtype=np.float64)
     per_pair = np.multiply(hidden, a + _STREAM) + np.multiply(inner, _STREAM + 2 * a)
     return np.asarray(np.multiply(pairs, per_pair) + _STREAM * np.multiply(tokens, hidden))
+
+
+def tile_work(*, pair_work: Numeric, distinct: Numeric, tokens: Numeric, local_experts: Numeric) -> Array:
+    r"""Work of one empty row in the last tile of every active expert, growing in as a batch takes large tiles.
+
+    .. math:: W_1 = w D \min(1, n/2E_l)
+
+    Parameters
+    ----------
+    pair_work : float or ndarray
+        w, work of one token in one expert [FLOP].
+    distinct : float or ndarray
+        D, experts on this rank that have tokens [1], shape (op, *grid).
+    tokens : float or ndarray
+        n, tokens of the whole expert group [token], shape (op, *grid).
+    local_experts : float or ndarray
+        E_l, experts on this rank [1].
+
+    Returns
+    -------
+    ndarray
+        W_1 [FLOP], shape (op, *grid).
+    """
+    filling = np.minimum(np.divide(tokens, np.multiply(_FILLING, local_experts)), 1.0)
+    return np.asarray(np.multiply(pair_work, distinct) * filling)
 
 
 def touched_share(concentration: float, *, experts: Numeric, experts_per_token: Numeric, tokens: Numeric,
@@ -108,34 +144,45 @@ def touched_share(concentration: float, *, experts: Numeric, experts_per_token: 
     return np.asarray(np.minimum(np.maximum(skewed, least) / uniform, 1.0))
 
 
-def moe_time(curve: MoeCurve, *, work: Numeric, weight_traffic: Numeric, stream_traffic: Numeric, distinct: Numeric,
-             local_experts: Numeric, peak: Numeric, bandwidth: Numeric, gathered_traffic: Numeric = 0.0,
-             floor_scale: Numeric = 1.0) -> Array:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoeLoad:
+    """What one fused expert block does and moves on one rank; arrays have shape (op, *grid) or broadcast to it."""
+
+    work: Numeric
+    """W = 6·P·D·F_e (4· without gate) [FLOP]."""
+    weight_traffic: Numeric
+    """Q_w, weights of the distinct experts on this rank [byte]."""
+    stream_traffic: Numeric
+    """A, from :func:`moe_stream_bytes` [byte]."""
+    distinct: Numeric
+    """D, experts on this rank that have tokens [1]."""
+    local_experts: Numeric
+    """E_l, experts on this rank [1]."""
+    gathered_traffic: Numeric = 0.0
+    """G, as A for the pairs of a gathered batch that belong to other ranks; none without expert parallelism [byte]."""
+    row_work: Numeric = 0.0
+    """W_1, from :func:`tile_work` [FLOP]."""
+    masked_work: Numeric = 0.0
+    """W_m, work of other ranks' pairs of the tokens that reach this rank [FLOP]."""
+
+
+def moe_time(curve: MoeCurve, load: MoeLoad, *, peak: Numeric, bandwidth: Numeric, floor_scale: Numeric = 1.0) -> Array:
     r"""Time of one fused expert block on one rank.
 
     .. math::
-        t = s_0 (t_m + t_l E_l) + \sqrt{(Q_w/\eta\beta + t_e D)^2 + (W/\mu\pi)^2} + A/e_a\beta + G/e_n\beta
+        t = s_0 (t_m + t_l E_l) + \sqrt{(Q_w/\eta\beta + t_e D)^2 + ((W + r W_1 + m W_m)/\mu\pi)^2}
+            + A/e_a\beta + G/e_n\beta
 
     Parameters
     ----------
     curve : MoeCurve
         Fitted parameters.
-    work : float or ndarray
-        W = 6·P·D·F_e (4· without gate) [FLOP], shape (op, *grid).
-    weight_traffic : float or ndarray
-        Q_w, weights of the distinct experts on this rank [byte], shape (op, *grid).
-    stream_traffic : float or ndarray
-        A, from :func:`moe_stream_bytes` [byte], shape (op, *grid).
-    distinct : float or ndarray
-        D, experts on this rank that have tokens [1], shape (op, *grid).
-    local_experts : float or ndarray
-        E_l, experts on this rank [1].
+    load : MoeLoad
+        Work, traffic and experts.
     peak : float or ndarray
         Dense datasheet π of the pipe [FLOP/s].
     bandwidth : float or ndarray
         Datasheet β [byte/s].
-    gathered_traffic : float or ndarray
-        G = 4·n·k·D of a batch gathered over expert-parallel ranks, 0 without [byte].
     floor_scale : float or ndarray
         Share of the floor left in a graph, 0–1.
 
@@ -144,10 +191,11 @@ def moe_time(curve: MoeCurve, *, work: Numeric, weight_traffic: Numeric, stream_
     ndarray
         t [s], shape (op, *grid).
     """
-    floor = np.multiply(floor_scale, curve.launch + np.multiply(curve.per_local_expert, local_experts))
-    weights = np.divide(weight_traffic, np.multiply(curve.memory, bandwidth)) + np.multiply(
-        curve.per_active_expert, distinct)
-    arms = knee(weights, np.divide(work, np.multiply(curve.compute, peak)))
-    moved = np.divide(stream_traffic, np.multiply(curve.streaming, bandwidth)) + np.divide(
-        gathered_traffic, np.multiply(curve.gathered, bandwidth))
+    floor = np.multiply(floor_scale, curve.launch + np.multiply(curve.per_local_expert, load.local_experts))
+    weights = np.divide(load.weight_traffic, np.multiply(curve.memory, bandwidth)) + np.multiply(
+        curve.per_active_expert, load.distinct)
+    computed = load.work + np.multiply(curve.padding, load.row_work) + np.multiply(curve.masked, load.masked_work)
+    arms = knee(weights, np.divide(computed, np.multiply(curve.compute, peak)))
+    moved = np.divide(load.stream_traffic, np.multiply(curve.streaming, bandwidth)) + np.divide(
+        load.gathered_traffic, np.multiply(curve.gathered, bandwidth))
     return np.asarray(floor + arms + moved)
