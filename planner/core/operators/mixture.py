@@ -133,12 +133,13 @@ class Mixtures:
         Returns
         -------
         tuple
-            Two arrays [1], shape (op, *grid); none without expert parallelism.
+            Two arrays [1], shape (op, *grid); none, of shape (op, 1…), without expert parallelism.
         """
         own = self.experts_per_token / self.groups
+        others = rows(self.experts_per_token - own, tokens)
         reached = reached_share(1.0 / self.groups, self.experts_per_token)
-        return (rows(self.experts_per_token - own, tokens) * tokens,
-                rows(reached * self.experts_per_token - own, tokens) * tokens)
+        masked = rows(reached * self.experts_per_token - own, tokens)
+        return (others * tokens, masked * tokens) if others.any() else (others, masked)
 
     @property
     def pair_work(self) -> Array:
