@@ -38,6 +38,9 @@ _FAMILIES = 2  # families a default curve must have been seen on
 # Ranks on one shared bus get 1/p of it each; a table that loses more was taken across sockets, which is that host's.
 _SHARED_BUS: Mapping[str, float] = {"four": 2.0, "eight": 4.0}
 
+# How an engine hands a gathered batch to its kernels is no property of the chip: other engines do not inherit it.
+_ENGINES_OWN = frozenset({"masked"})
+
 # What engines run when nobody picks a kernel: SGLang's runner is Triton for 16-bit experts (its server arguments).
 _DEFAULT_KERNELS: Mapping[tuple[str, str], str] = {("sglang", "bf16"): "triton"}
 
@@ -101,6 +104,8 @@ def profiles_of(fits: Sequence[CurveFit], architecture: Mapping[str, str]) -> Pr
             else:
                 tables[key] = _median([t[key] for (sku, e), t in skus.items() if sku in members and key in t
                                        and engine in {e, "generic"}])
+                if engine == "generic":
+                    tables[key] = {k: v for k, v in tables[key].items() if k not in _ENGINES_OWN}
     return {group: tables for group, tables in levels.items() if group[1] != "nccl" and tables}
 
 

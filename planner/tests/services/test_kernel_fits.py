@@ -138,7 +138,7 @@ def test_profiles_by_level() -> None:
         fit("moe", "nvfp4", "h100-sxm-80gb", "vllm", "fi_trtllm_x", {"launch": 1e-5, "memory": 0.8}),
         fit("moe", "nvfp4", "h100-sxm-80gb", "trtllm", "cutlass", {"launch": 9e-5, "memory": 0.8}),
         fit("moe", "bf16", "h100-sxm-80gb", "sglang", "other", {"launch": 1e-5, "memory": 0.8}, rows=99),
-        fit("moe", "bf16", "h100-sxm-80gb", "sglang", "triton", {"launch": 5e-5, "memory": 0.8}),
+        fit("moe", "bf16", "h100-sxm-80gb", "sglang", "triton", {"launch": 5e-5, "memory": 0.8, "masked": 1.0}),
         fit("all_reduce", "all_reduce", "h100-sxm-80gb", "vllm", "k", {"one_shot": 4e-6, "eight": 9.0}),
         fit("all_reduce", "all_reduce", "h100-sxm-80gb", "nccl", "NCCL", {"one_shot": 9e-6, "eight": 1.0}),
         fit("gather", "gather", "h100-sxm-80gb", "nccl", "", {"launch": 3e-6}),
@@ -153,6 +153,9 @@ def test_profiles_by_level() -> None:
     assert levels["h100-sxm-80gb", "trtllm"]["gemm.bf16"]["launch_s"] == 2e-6  # the host's floor, not the chip's
     assert levels["h100-sxm-80gb", "trtllm"]["moe.nvfp4"]["launch_s"] == 1e-5  # the kernels it really serves with
     assert levels["h100-sxm-80gb", "sglang"]["moe.bf16"]["launch_s"] == 5e-5  # its default kernel
+    assert levels["h100-sxm-80gb", "sglang"]["moe.bf16"]["masked"] == 1
+    assert levels["hopper", "sglang"]["moe.bf16"]["masked"] == 1
+    assert "masked" not in levels["hopper", "generic"]["moe.bf16"]  # an engine's way to batch is no chip's
     assert levels["hopper", "generic"]["gather"]["launch_s"] == 3e-6
     assert ("h100-sxm-80gb", "nccl") not in levels
     assert ("default", "generic") not in levels  # one family says nothing about the others
