@@ -82,7 +82,7 @@ class Grammar:
         thread = _thread(context)
         canvas = Canvas(self._speller.correct(clean(text)))
         reading = read_names(canvas, self._models, self._skus)
-        read_values(canvas, reading, options=max(len(reading.skus), len(thread.parse.get("skus", ()))))
+        read_values(canvas, reading, before=thread.parse, demand=thread.demand)
         if thread.exists:
             if all(m.entry is None for m in reading.models):
                 self._read_choice(canvas, reading, thread)

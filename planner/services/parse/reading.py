@@ -136,8 +136,8 @@ def _kept(mentions: list[SkuMention], text: str) -> list[SkuMention]:
     return [m for m in mentions if m.start not in taken_back]
 
 
-def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
-    """Everything with a number; ``options`` is how many SKUs the request then has."""
+def read_values(canvas: Canvas, reading: Reading, *, before: Mapping[str, Any], demand: Mapping[str, Any]) -> None:
+    """Everything with a number; ``before`` is the earlier request of the thread, ``demand`` what it asked beside."""
     said = reading.said
     volume = load.read_tokens_per_month(canvas, said)
     reading.prices, reading.money_asked = money.read_money(canvas, said, reading.warn)
@@ -145,7 +145,7 @@ def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
     reading.speed = targets.read_total_speed(canvas)
     load.read_rate(canvas, said)
     settings.read_ratios(canvas, said)
-    if options > 1:
+    if max(len(reading.skus), len(before.get("skus", ()))) > 1:
         reading.each = counts.each_count(canvas)
     lengths.read_lengths(canvas, said)
     load.read_people(canvas, said)
@@ -157,10 +157,10 @@ def read_values(canvas: Canvas, reading: Reading, *, options: int) -> None:
     lengths.read_bare_pair(canvas, said)
     lengths.read_bare_context(canvas, said)
     settings.read_bare_ratio(canvas, said)
-    _read_demand(canvas, reading, volume)
+    _read_demand(canvas, reading, volume, followed=bool(before) and "tokens_per_s" not in demand)
 
 
-def _read_demand(canvas: Canvas, reading: Reading, volume: str) -> None:
+def _read_demand(canvas: Canvas, reading: Reading, volume: str, *, followed: bool) -> None:
     """Tokens per month or of everybody together, a speed next to users as each one's, and a load of one."""
     said, speed = reading.said, reading.speed
     if volume:
@@ -171,7 +171,7 @@ def _read_demand(canvas: Canvas, reading: Reading, volume: str) -> None:
         said["concurrency"] = 1
     if speed is None:
         return
-    crowd = "concurrency" in said or "users" in said or intents.load_asked(canvas.text)
+    crowd = followed or "concurrency" in said or "users" in said or intents.load_asked(canvas.text)
     if crowd and "tpot_s" not in said.get("slo", {}) and demands.personal(canvas, speed):
         said["slo"] = {**said.get("slo", {}), "tpot_s": tidy(1 / speed.value)}
         return
