@@ -91,13 +91,15 @@ class Planner:
         """Return the replies to questions in plain words."""
         from planner.catalog.price_book import PriceBook  # noqa: PLC0415 - read when first needed
         from planner.services.questions.answering import Answering  # noqa: PLC0415 - numpy takes 0.1 s to import
+        from planner.services.questions.cheapest import Cheapest  # noqa: PLC0415 - as above
         from planner.services.questions.sizing import PlanSizes, RateSizes, Sizing  # noqa: PLC0415 - as above
         from planner.services.questions.solver import Solver  # noqa: PLC0415 - as above
 
         vocabulary, prices = self.grammar.vocabulary, PriceBook()
         solver = Solver(self.plans, self.catalog, prices)
-        sizing = Sizing(PlanSizes(solver, vocabulary), RateSizes(self.sizing), vocabulary, prices)
-        return Answering(solver, sizing, vocabulary)
+        sizes = PlanSizes(solver, vocabulary)
+        sizing = Sizing(sizes, RateSizes(self.sizing), vocabulary, prices)
+        return Answering(solver, sizing, Cheapest(sizes, sizing, vocabulary), vocabulary)
 
     @cached_property
     def conversations(self) -> Conversations:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from planner.services.parse import Parsed, Vocabulary
 from planner.services.questions import sentences
+from planner.services.questions.cheapest import CARRIED, Cheapest, choice_note
 from planner.services.questions.demand import loaded
 from planner.services.questions.figures import figures_of
 from planner.services.questions.remedies import remedy
 from planner.services.questions.reply import Outcome, Reply
-from planner.services.questions.requests import options_of
+from planner.services.questions.requests import Option, has_load, options_of
 from planner.services.questions.sizing import Progress, Sizing
 from planner.services.questions.solver import Solver, link_of
 
@@ -25,9 +26,10 @@ def _silent(share: float) -> None:
 class Answering:
     """Turns readings into replies."""
 
-    def __init__(self, solver: Solver, sizing: Sizing, vocabulary: Vocabulary) -> None:
+    def __init__(self, solver: Solver, sizing: Sizing, cheapest: Cheapest, vocabulary: Vocabulary) -> None:
         self._solver = solver
         self._sizing = sizing
+        self._cheapest = cheapest
         self._vocabulary = vocabulary
 
     def reply(self, parsed: Parsed, workspace: str = "default", progress: Progress = _silent) -> Reply:
@@ -37,13 +39,10 @@ class Answering:
         if intent == "size":
             return self._sizing.reply(parse, workspace, progress)
         parse, chosen = self._with_skus(parse, workspace, progress)
-        outcomes = []
         options = options_of(parse, self._vocabulary, intent=intent)
-        for index, option in enumerate(options):
-            outcomes.append(self._solver.solve(option, workspace))
-            progress((index + 1) / len(options))
+        outcomes, counted = self._solved(options, intent, workspace, progress)
         first = outcomes[0]
-        assumed = [*chosen, *(note for option in options for note in option.assumed),
+        assumed = [*chosen, *counted, *(note for option in options for note in option.assumed),
                    *(self._solver.priced(o, parse) for o in outcomes), *(first.answer or {}).get("assumptions", ())]
         reply = Reply(
             intent=intent, verdict=sentences.verdict_of(first, intent, parse), lead=sentences.lead_of(first),
@@ -51,7 +50,7 @@ class Answering:
             warnings=tuple(dict.fromkeys(w for o in outcomes for w in (o.answer or {}).get("warnings", ()))),
             chart=self._solver.chart(outcomes, workspace))
         if len(outcomes) > 1:
-            verdict, lines = sentences.comparison(outcomes)
+            verdict, lines = sentences.comparison(outcomes, parse)
             reply = replace(reply, lines=lines, verdict=reply.verdict if intent == "why" else verdict)
         if first.answer is None or (len(outcomes) > 1 and intent != "why"):
             return reply
@@ -60,7 +59,29 @@ class Answering:
         return replace(reply, figures=figures_of(first.answer, intent), limit=sentences.limit_of(first.answer),
                        verdict=self._within_targets(first, intent, workspace) + reply.verdict,
                        lever=sentences.lever_of(first.answer) if first.answer["fit"]["fits"] else "",
-                       lines=(*reply.lines, *helps, *sentences.bill_lines(first, parse, intent)))
+                       lines=(*reply.lines, *helps, *sentences.bill_lines(first, parse, intent),
+                              *self._full(first, intent, parse, workspace)))
+
+    def _solved(self, options: Sequence[Option], intent: str, workspace: str,
+                progress: Progress) -> tuple[list[Outcome], list[str]]:
+        """A plan of each option, and how GPUs that nobody counted were."""
+        outcomes, notes = [], []
+        for index, option in enumerate(options):
+            carried = self._cheapest.carried(option, workspace) if intent in CARRIED else None
+            outcomes.append(carried or self._solver.solve(option, workspace))
+            notes += [] if carried is None else [choice_note(carried)]
+            progress((index + 1) / len(options))
+        return outcomes, notes
+
+    def _full(self, outcome: Outcome, intent: str, parse: Mapping[str, Any], workspace: str) -> tuple[str, ...]:
+        """For a cost asked without a load: what a token costs on the same GPUs when they are full."""
+        answer = outcome.answer
+        if intent != "cost" or answer is None or not answer["fit"]["fits"] or has_load(parse):
+            return ()
+        top = min(float(answer["fit"]["max_concurrency"]), float(answer["deployment"]["max_num_seqs"]))
+        if top <= outcome.document["workload"]["concurrency"]:
+            return ()
+        return sentences.full_line(self._solver.at(outcome, "concurrency", top, workspace), top)
 
     def _within_targets(self, outcome: Outcome, intent: str, workspace: str) -> str:
         """For a batch asked under targets: how many at once they bear, before everything else."""
@@ -76,5 +97,5 @@ class Answering:
         if parse.get("skus"):
             return parse, ()
         model = parse.get("model") or parse["models"][0]
-        ranked = self._sizing.cheapest({**parse, "model": model}, workspace, progress)
+        ranked = self._cheapest.gpu({**parse, "model": model}, workspace, progress)
         return {**parse, "skus": [ranked]}, (f"GPU: {ranked}, the cheapest per token at list prices for {model}",)

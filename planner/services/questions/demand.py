@@ -9,11 +9,9 @@ from planner.core.fleet.terms import SECONDS_PER_MONTH, rate_of_tokens
 from planner.core.quantities.format import significant
 from planner.services.parse import Parsed
 from planner.services.parse.load import SECONDS
-from planner.services.questions.requests import ASSUMED_LOAD, workload_of
+from planner.services.questions.requests import ASSUMED_LOAD, UNUSED_LOAD, workload_of
 
 _LOADS = ("request_rate", "concurrency", "users")
-_BY_TOKENS = frozenset({"size", "plan", "fits", "compare"})
-"""Intents planned for the load said; the others ask what the hardware bears or costs."""
 _ALONE = frozenset({"plan", "compare"})
 
 
@@ -23,10 +21,11 @@ def loaded(parsed: Parsed) -> Mapping[str, Any]:
     if "tokens_per_s" not in demand and "tokens_per_month" in parse:
         said = f"{significant(parse['tokens_per_month'])} tokens a month"
         demand |= {"tokens_per_s": parse["tokens_per_month"] / SECONDS["M"], "tokens": "all", "said": said}
-    asked = "tokens_per_s" in demand and parsed.intent in _BY_TOKENS
+    seen = parsed.intent == "why" and "tokens_per_month" not in parse  # a speed in a why is what somebody measured
+    asked = "tokens_per_s" in demand and not seen
     if any(key in parse for key in _LOADS):
         unused = f"“{demand['said']}” is not used: the other load said is" if asked else ""
-        return {**parse, ASSUMED_LOAD: unused} if unused else parse
+        return {**parse, UNUSED_LOAD: unused} if unused else parse
     if asked:
         return _from_tokens(parse, demand)
     if demand.get("first_token") and parsed.intent in _ALONE:

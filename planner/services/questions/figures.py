@@ -46,13 +46,14 @@ FIGURES: Mapping[str, tuple[str, str, Format]] = {
     "crossover": ("KV crossover", "decode.batch_crossover", significant),
     "critical": ("B*", "decode.batch_critical", significant),
     "reach": ("Most requests per second", "serving.max_request_rate", significant),
+    "batch": ("Batch at this load", "decode.batch", significant),
     "step": ("Decode step", "decode.step_time_s", seconds),
 }
 _STEP_ALONE = ("Per user", "decode.tokens_per_s_per_user", rate)
 """Per user where no load is served: of the decode step alone."""
 _BY_INTENT: Mapping[str, tuple[str, ...]] = {
     "fits": ("weights", "pool", "room", "context", "user", "short"),
-    "batch": ("room", "crossover", "critical", "step"),
+    "batch": ("room", "crossover", "critical", "batch", "step"),
     "cost": ("cost", "served", "user", "room"),
     "why": ("user", "step", "crossover", "critical"),
 }

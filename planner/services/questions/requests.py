@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from planner.core.quantities.format import significant
 from planner.services.parse import SkuEntry, Vocabulary
 
 DEFAULT_INPUT, DEFAULT_OUTPUT, DEFAULT_CONCURRENCY = 1000.0, 1000.0, 64.0
@@ -22,6 +23,8 @@ NODE = 8
 MOST_OPTIONS = 8
 ASSUMED_LOAD = "assumed_load"
 """Key beside a reading's own: how its load was come by, in words."""
+UNUSED_LOAD = "unused_load"
+"""Key beside a reading's own: which of two loads said is not planned for, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +74,7 @@ def workload_of(parse: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
     """The workload of a request with its defaults, and what was assumed."""
     assumed: list[str] = []
     workload = _lengths(parse, assumed)
-    if parse.get(ASSUMED_LOAD):
-        assumed.append(str(parse[ASSUMED_LOAD]))
+    assumed += [str(parse[key]) for key in (ASSUMED_LOAD, UNUSED_LOAD) if parse.get(key)]
     if "request_rate" in parse:
         workload["request_rate"] = float(parse["request_rate"])
     elif "concurrency" in parse:
@@ -84,10 +86,25 @@ def workload_of(parse: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
         assumed.append(f"{share} of {users:,.0f} users in flight: {workload['concurrency']:,.0f}")
     else:
         workload["concurrency"] = DEFAULT_CONCURRENCY
-        assumed.append(f"{DEFAULT_CONCURRENCY:.0f} requests in flight")
+        assumed.append(f"{DEFAULT_CONCURRENCY:.0f} requests in flight, as no load was said")
     if "prefix_cache_hit" in parse:
         workload["prefix_cache_hit"] = float(parse["prefix_cache_hit"])
     return workload, tuple(assumed)
+
+
+def has_load(parse: Mapping[str, Any]) -> bool:
+    """Whether a load was said, and not assumed."""
+    return any(key in parse for key in ("request_rate", "concurrency", "users"))
+
+
+def load_words(parse: Mapping[str, Any]) -> str:
+    """The load planned for, in words; one that nobody said is called assumed."""
+    workload, _ = workload_of(parse)
+    if "request_rate" in workload:
+        return f"{significant(workload['request_rate'])} requests/s"
+    count = f"{workload['concurrency']:,.0f}"
+    said = "concurrency" in parse and not parse.get(ASSUMED_LOAD)
+    return f"{count} request{'' if count == '1' else 's'} in flight{'' if said else ' (assumed)'}"
 
 
 def _lengths(parse: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:

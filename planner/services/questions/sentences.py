@@ -10,6 +10,7 @@ from planner.core.quantities.format import binary_bytes, seconds, significant
 from planner.services.plan.explain import per_user
 from planner.services.questions.figures import dollars, rate
 from planner.services.questions.reply import Outcome
+from planner.services.questions.requests import load_words
 
 BOUND = {"memory": "Memory-bound", "compute": "Compute-bound", "communication": "Communication-bound",
          "overhead": "Overhead-bound"}
@@ -48,17 +49,23 @@ def verdict_of(outcome: Outcome, intent: str, parse: Mapping[str, Any]) -> str:
 
 
 def _plan(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
-    serving = answer["serving"]
-    if serving["saturated"] and "request_rate" not in parse:
-        held = requests(answer["fit"]["max_concurrency"])
-        return f"Fits, but not all at once: the KV cache holds {held}; the others wait."
+    serving, load = answer["serving"], load_words(parse)
     if serving["saturated"]:
-        return (f"Fits, but cannot keep up with this load: it sustains "
-                f"{significant(serving['max_request_rate'])} requests/s.")
+        target = {None: "", True: " The target is met all the same.", False: " The target is missed."}
+        return f"Fits, but {_beyond(answer, parse, load)}.{target[serving['meets_slo']]}"
     speed = f"{rate(per_user(answer))} per user"
     if serving["meets_slo"] is not None:
-        return f"Fits and {'meets' if serving['meets_slo'] else 'misses'} the target: {speed}."
-    return f"Fits: {speed}, {rate(serving['output_tokens_per_s'])} in all."
+        return f"Fits and {'meets' if serving['meets_slo'] else 'misses'} the target at {load}: {speed}."
+    return f"Fits: {speed}, {rate(serving['output_tokens_per_s'])} in all at {load}."
+
+
+def _beyond(answer: Mapping[str, Any], parse: Mapping[str, Any], load: str) -> str:
+    """How a load is too much for the GPUs planned."""
+    if "request_rate" in parse:
+        most = significant(answer["serving"]["max_request_rate"])
+        return f"cannot keep up with {load}: it sustains {most} requests/s"
+    held = requests(answer["fit"]["max_concurrency"])
+    return f"not all of {load} at once: the KV cache holds {held}; the others wait"
 
 
 def _fits(answer: Mapping[str, Any], parse: Mapping[str, Any], trained: int | None) -> str:
@@ -94,22 +101,38 @@ def _cost(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
     if cost is None or cost["usd_per_million_output_tokens"] is None:
         return "No price is known for this SKU; say one, such as “at 2.50/h”."
     text = (f"{dollars(cost['usd_per_million_output_tokens'])} per million output tokens "
-            f"({dollars(cost['usd_per_million_tokens'])} over all tokens) at this load")
+            f"({dollars(cost['usd_per_million_tokens'])} over all tokens) at {load_words(parse)}")
+    if answer["serving"]["saturated"]:
+        text += f", but {_beyond(answer, parse, 'them')}"
     api = (parse.get("api_price") or {}).get("usd_per_million_tokens")
-    if api is None:
-        return text + "."
-    share = break_even_share(cost["usd_per_million_tokens"], api)
-    side = (f"break-even with the API's {dollars(api)} at {share:.0%} of this load" if share <= 1
-            else f"the API at {dollars(api)} is cheaper at any load")
-    return f"{text}; {side}."
+    return f"{text}." if api is None else f"{text}; {_against(answer, cost['usd_per_million_tokens'], api)}."
+
+
+def _against(answer: Mapping[str, Any], owned: float, api: float) -> str:
+    """Own GPUs against an API: how busy they must be, as far as they can be."""
+    share = break_even_share(owned, api)
+    if share <= 1:
+        return f"break-even with the API's {dollars(api)} at {share:.0%} of this load"
+    rate_now, most = answer["serving"]["request_rate"], answer["serving"]["max_request_rate"]
+    if most is not None and share * rate_now <= most:
+        return f"the API at {dollars(api)} is cheaper at this load, break-even is at {share:.2f} times it"
+    return f"the API at {dollars(api)} is cheaper at any load these GPUs carry"
+
+
+def full_line(answer: Mapping[str, Any], in_flight: float) -> tuple[str, ...]:
+    """What a token costs on full GPUs."""
+    money = (answer["cost"] or {}).get("usd_per_million_output_tokens")
+    if money is None:
+        return ()
+    line = f"Full, at {in_flight:,.0f} in flight: {dollars(money)} per million output tokens, "
+    return (line + f"{rate(per_user(answer))} per user.",)
 
 
 def _why(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
-    del parse
     decode = answer["decode"]
     share = decode["kv_fraction"]
     what = f"{share:.0%} of each step's traffic is KV cache, {1 - share:.0%} weights"
-    return f"{BOUND[decode['bound']]}: {what}."
+    return f"{BOUND[decode['bound']]} at {load_words(parse)}: {what}."
 
 
 def window_line(outcome: Outcome) -> str:
@@ -161,7 +184,7 @@ def bill_lines(outcome: Outcome, parse: Mapping[str, Any], intent: str) -> tuple
     return tuple(lines)
 
 
-def comparison(outcomes: Sequence[Outcome]) -> tuple[str, tuple[str, ...]]:
+def comparison(outcomes: Sequence[Outcome], parse: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Which option wins, and a line for each."""
     lines = tuple(_line(o) for o in outcomes)
     able = [o for o in outcomes if o.answer is not None and o.answer["fit"]["fits"] and o.answer["serving"] is not None]
@@ -174,10 +197,10 @@ def comparison(outcomes: Sequence[Outcome]) -> tuple[str, tuple[str, ...]]:
         ranked = sorted(able, key=lambda o: _money(o) or 0.0)
         first, second = _money(ranked[0]) or 0.0, _money(ranked[1]) or 0.0
         return (f"{ranked[0].option.label} is cheapest: {dollars(first)} per million output tokens, "
-                f"{ranked[1].option.label} {dollars(second)}."), lines
+                f"{ranked[1].option.label} {dollars(second)}, at {load_words(parse)}."), lines
     ranked = sorted(able, key=lambda o: -_speed(o))
     return (f"{ranked[0].option.label} gives most per GPU: {rate(_speed(ranked[0]))}, "
-            f"{ranked[1].option.label} {rate(_speed(ranked[1]))}."), lines
+            f"{ranked[1].option.label} {rate(_speed(ranked[1]))}, at {load_words(parse)}."), lines
 
 
 def _money(outcome: Outcome) -> float | None:
@@ -203,5 +226,8 @@ def _line(outcome: Outcome) -> str:
         parts.insert(2, f"TTFT p95 {seconds(serving['ttft_s']['p95'])}")
     if money is not None:
         parts.append(f"{dollars(money)} per M output tokens")
-    copies = f" ({outcome.layout.replicas} replicas)" if outcome.layout and outcome.layout.replicas > 1 else ""
+    copies = f"{outcome.layout.replicas} replicas" if outcome.layout and outcome.layout.replicas > 1 else ""
+    if outcome.option.gpus is None and (gpus := answer["deployment"]["gpus"]) > 1:
+        copies = f"{copies} of {gpus} GPUs" if copies else f"{gpus} GPUs"
+    copies = f" ({copies})" if copies else ""
     return f"{name}{copies}: " + ", ".join(parts)

@@ -55,21 +55,25 @@ class PlanSizes:
         return [option for option, _ in found], rejected, [outcome for _, outcome in found]
 
     def _best(self, parse: Mapping[str, Any], sku: str, workspace: str) -> tuple[dict[str, Any], Outcome] | str:
-        """The cheapest way to serve with one SKU: tensor parallelism from the least that fits up to its box."""
-        entry = self._vocabulary.sku(sku)
-        asked = {k: v for k, v in parse.items() if k not in {"gpus", "tensor_parallel"}} | {"skus": [sku]}
-        base = options_of(asked, self._vocabulary)[0]
+        """The cheapest way to serve with one SKU."""
+        asked = {k: v for k, v in parse.items() if k != "gpus"} | {"skus": [sku]}
+        found, reason = self.ways(options_of(asked, self._vocabulary)[0], workspace)
+        return min(found, key=_rank) if found else reason
+
+    def ways(self, base: Option, workspace: str) -> tuple[list[tuple[dict[str, Any], Outcome]], str]:
+        """The ways to carry an option's load: its tensor parallelism, else from the least that fits up to its box."""
+        said, entry = base.layouts[0].tensor, self._vocabulary.sku(str(base.document["sku"]))
         found: list[tuple[dict[str, Any], Outcome]] = []
         reason = "the model does not fit one node"
-        said = parse.get("tensor_parallel")
         for size in (said,) if isinstance(said, int) else _sizes(entry.box if entry is not None else 1):
             outcome = self._solver.solve(replace(base, layouts=(Layout(tensor=size),)), workspace)
             option = self._option(outcome, workspace)
             if isinstance(option, str):
                 reason = option
             else:
-                found.append((option, outcome))
-        return min(found, key=_rank) if found else reason
+                found.append((option, self._solver.solve(
+                    replace(base, layouts=(Layout(tensor=size, replicas=option["replicas"]),)), workspace)))
+        return found, reason
 
     def _option(self, outcome: Outcome, workspace: str) -> dict[str, Any] | str:
         """One option, or why this SKU is none."""
@@ -157,11 +161,6 @@ class Sizing:
     def candidates(self) -> list[str]:
         """SKUs ranked when none is named: those sold in boxes and with a list price."""
         return [s for s in self._prices.skus() if (entry := self._vocabulary.sku(s)) is not None and entry.box > 1]
-
-    def cheapest(self, parse: Mapping[str, Any], workspace: str, progress: Progress) -> str:
-        """The candidate that carries a request at least cost."""
-        options, _, _ = self._sizes.options(parse, self.candidates(), workspace, progress)
-        return str(options[0]["sku"]) if options else self.candidates()[0]
 
     def reply(self, parse: Mapping[str, Any], workspace: str, progress: Progress) -> Reply:
         """The options for a demand, ranked by price."""

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner.bootstrap import Planner
 from planner.config import settings
 from planner.services.plan.reading import question_of
+from planner.services.questions.demand import loaded
 from planner.services.questions.figures import FIGURES, figure_of, lookup, rate
+from planner.services.questions.requests import Layout, load_words
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +40,14 @@ def reply(planner, text):
         ("qwen3-32b vs llama 3.3 70b bf16 on 1 l4", "None of these fits"),
         ("qwen3-32b bf16: 1 l4 or 1 h200?", "Only 1 × H200"),
         ("m3 ultra vs m4 max for llama-3.1-8b", "most per GPU"),
+        ("llama-3.1-8b on 1 h100 with ttft < 1s", "meets the target at 64 requests in flight (assumed)"),
+        ("llama-3.1-8b on 1 h100, ttft < 1s, 40 clients", "meets the target at 40 requests in flight: "),
+        ("qwen3-32b on 1 h100, ttft < 1s", "64 requests in flight (assumed) at once"),
+        ("qwen3-32b on 1 h100, ttft < 1s", "The target is missed."),
+        ("why is qwen3-32b slow on 1 h100, 300 users", "at 30 requests in flight (assumed)"),
+        ("h100 vs h200 for llama 70b", "at 64 requests in flight (assumed)."),
+        ("cost of qwen3-32b on 1 h100 at 20 rps", "but cannot keep up with them"),
+        ("2B tokens a month, llama-3.1-8b on 1 h100 at 2/h vs $0.5 per million api", "break-even is at 1.4"),
         ("cost per million tokens with llama-3.1-8b", "per million output tokens"),
         ("r1 on 16 h100, 8 clients", "Fits"),
         ("llama-3.1-8b on 1 l4, 400 clients, 4k ctx", "the others wait"),
@@ -146,6 +158,43 @@ def test_most_in_flight_is_where_the_target_ends(planner):
     breaks = f"llama 3.3 70b fp8 on 4 h100, 2k/300, 30 tok/s each, {most + 4} in flight"
     assert "meets the target" in reply(planner, bears).verdict
     assert "misses the target" in reply(planner, breaks).verdict
+
+
+@pytest.mark.parametrize("text", ["cost of llama 70b on h100", "cost of llama 70b on h100, 64 clients",
+                                  "price per million tokens for qwen3-32b on h100 at 3 rps", "qwen3-32b on l4, cost?"])
+def test_a_cost_without_a_count_is_of_the_cheapest_layout_that_carries_the_load(planner, text):
+    found = reply(planner, text)
+    outcome = found.outcomes[0]
+    assert not outcome.answer["serving"]["saturated"]
+    parse = loaded(planner.grammar.read(text))
+    others = []
+    for tensor in (1, 2, 4, 8):
+        option = replace(outcome.option, layouts=(Layout(tensor=tensor, replicas=outcome.layout.replicas),))
+        plan = planner.answering._solver.solve(option, "default").answer
+        if plan["fit"]["fits"] and not plan["serving"]["saturated"]:
+            others.append(plan["cost"]["usd_per_million_output_tokens"])
+    assert outcome.answer["cost"]["usd_per_million_output_tokens"] == pytest.approx(min(others))
+    assert load_words(parse) in found.verdict
+    assert any(note.startswith("GPUs not said") for note in found.assumptions)
+
+
+def test_a_cost_without_a_load_says_what_full_gpus_cost(planner):
+    line = next(line for line in reply(planner, "cost of llama 70b on h100").lines if line.startswith("Full"))
+    assert "$0." in line
+    assert not any(line.startswith("Full") for line in reply(planner, "cost of llama 70b on h100, 64 clients").lines)
+    assert not any(line.startswith("Full") for line in reply(planner, "cost of llama 70b on 2 h100").lines)
+
+
+def test_without_a_gpu_the_cheapest_token_is_found(planner):
+    found = reply(planner, "cost per million tokens with llama-3.1-8b")
+    others = [reply(planner, f"cost per million tokens with llama-3.1-8b on {sku}").figures[0].value
+              for sku in ("h100", "a6000", "l40s")]
+    assert found.figures[0].value < min(others)
+
+
+def test_a_comparison_counts_the_gpus_it_compares(planner):
+    lines = reply(planner, "h100 vs h200 for llama 70b").lines
+    assert [line.split(":")[0] for line in lines] == ["H100 SXM5 80GB (4 GPUs)", "H200 SXM 141GB (2 GPUs)"]
 
 
 def test_a_bill_without_a_monthly_volume(planner):

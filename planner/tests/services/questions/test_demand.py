@@ -65,9 +65,43 @@ def test_tokens_next_to_another_load_are_said_to_be_unused(planner):
     assert any("“5000 tok/s” is not used" in text for text in reply.assumptions)
 
 
-def test_a_bill_is_not_a_load(planner):
-    parsed = planner.grammar.read("2B tokens a month, llama-3.1-8b on 1 h100 at 2/h vs $0.5 per million api")
-    assert loaded(parsed) == parsed.parse
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2B tokens a month, llama-3.1-8b on 1 h100 at 2/h vs $0.5 per million api",
+        "why is llama-3.1-8b on 1 h100 memory bound at 2B tokens a month",
+        "best batch for llama-3.1-8b on 1 h100 with 2B tokens a month",
+        "monthly bill of llama-3.1-8b on 1 h100, 2B tokens a month",
+    ],
+)
+def test_tokens_of_a_month_are_the_load_whatever_is_asked(planner, text):
+    parsed = planner.grammar.read(text)
+    assert parsed.intent in {"cost", "why", "batch"}
+    reply = planner.answering.reply(parsed)
+    assert reply.outcomes[0].document["workload"]["request_rate"] == pytest.approx(2e9 / (30 * DAY) / 2000)
+    assert any("2b tokens a month" in text for text in reply.defaults)
+
+
+def test_a_speed_somebody_measured_is_no_load(planner):
+    parsed = planner.grammar.read("why do I only get 20 tok/s with qwen3-32b on 1 h100")
+    assert "request_rate" not in loaded(parsed)
+
+
+@pytest.mark.parametrize("first", ["qwen3-32b on 1 h100, 16 clients", "qwen3-32b on 1 h100",
+                                   "qwen3-32b on 1 h100, 16 clients, 50 tok/s each"])
+@pytest.mark.parametrize("then", ["and 30 tok/s?", "and at 30 tps?"])
+def test_a_bare_speed_in_a_thread_is_each_users(planner, first, then):
+    before = planner.grammar.read(first)
+    context = {"intent": before.intent, "parse": before.parse, "demand": before.demand}
+    parsed = planner.grammar.read(then, context)
+    assert (parsed.intent, parsed.parse["slo"]) == ("plan", {"tpot_s": pytest.approx(1 / 30)})
+
+
+def test_a_bare_speed_in_a_thread_on_all_users_is_of_all(planner):
+    before = planner.grammar.read("how many h200 for llama 3.3 70b fp8 at 5000 tok/s output")
+    context = {"intent": before.intent, "parse": before.parse, "demand": before.demand}
+    parsed = planner.grammar.read("and 150 tok/s on h100?", context)
+    assert loaded(parsed)["request_rate"] == pytest.approx(0.15)
 
 
 def test_a_demand_without_its_words_counts_prompt_and_answer():
