@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.core.quantities.format import binary_bytes, prefixed, seconds, significant
+from planner.core.quantities.format import binary_bytes, counted, prefixed, seconds, significant
 from planner.services.plan.explain import per_user
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ def console() -> Console:
 def table(title: str, *columns: str, left: int = 1) -> Table:
     """Return an empty table whose first columns are text and the rest numbers."""
     from rich import box
-    from rich.table import Table
 
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
-                 padding=(0, 1, 0, 0))
+    from planner.cli.fitted import FittedTable
+
+    made = FittedTable(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
+                       padding=(0, 1, 0, 0))
     for index, name in enumerate(columns):
         made.add_column(name, justify="left" if index < left else "right", overflow="fold")
     return made
@@ -59,6 +60,11 @@ def interval(answer: dict[str, Any], path: str, show: Any = number) -> str:  # n
     return DASH if bounds is None else f"{show(bounds[0])} … {show(bounds[1])}"
 
 
+def assumed(answer: dict[str, Any], *keys: str) -> list[str]:
+    """Return what a plan takes for granted about some things, in the plan's order."""
+    return [text for key, text in zip(answer["assumption_keys"], answer["assumptions"], strict=True) if key in keys]
+
+
 def plan_tables(answer: dict[str, Any]) -> list[Any]:
     """Return a plan as printable parts, verdict first."""
     from rich.text import Text
@@ -71,27 +77,24 @@ def plan_tables(answer: dict[str, Any]) -> list[Any]:
     calibration = answer["calibration"]
     kind = "datasheet ceilings: a bound, not a prediction" if calibration["kind"] == "bound" else (
         f"efficiencies {calibration['id']}, measured {calibration['measured_on']}; intervals are 90 %")
-    said = [answer["assumptions"][0], answer["assumptions"][2],
-            *(line for line in answer["assumptions"] if line.startswith("No served run"))]
+    said = assumed(answer, "replica", "requests", "load", "served_runs")
     parts.append(Text(f"{kind}. {' '.join(said)}", style="dim"))
     return parts
 
 
 def _numbers(answer: dict[str, Any]) -> Table:
     decode, serving = answer["decode"], answer["serving"]
-    rows = table("Speed", "", "value", "90 % interval")
+    rows = table(f"Speed{_unreal(answer)}", "", "value", "90 % interval")
     if serving is not None:
-        tpot = serving["tpot_s"]["mean"]
-        low_high = answer["intervals"].get("serving.tpot_s.mean")
-        each = DASH if low_high is None else f"{number(1 / low_high[1])} … {number(1 / low_high[0])}"
-        rows.add_row("tokens/s per user", number(1 / tpot if tpot else None), each)
+        rows.add_row("tokens/s per user", number(serving["tokens_per_s_per_user"]),
+                     interval(answer, "serving.tokens_per_s_per_user"))
         rows.add_row("output tokens/s, replica", number(serving["output_tokens_per_s"]),
                      interval(answer, "serving.output_tokens_per_s"))
         rows.add_row("TTFT mean", time(serving["ttft_s"]["mean"]), interval(answer, "serving.ttft_s.mean", time))
         rows.add_row("TTFT p95", time(serving["ttft_s"]["p95"]), interval(answer, "serving.ttft_s.p95", time))
         rows.add_row("largest request rate /s", number(serving["max_request_rate"]),
                      interval(answer, "serving.max_request_rate"))
-    rows.add_row(f"decode step, batch {number(decode['batch'])}", time(decode["step_time_s"]),
+    rows.add_row(f"decode step of {counted(decode['batch'], 'sequence')}", time(decode["step_time_s"]),
                  interval(answer, "decode.step_time_s", time))
     rows.add_row("prefill of one prompt", time(answer["prefill"]["time_s"]), interval(answer, "prefill.time_s", time))
     cost = answer["cost"]
@@ -119,7 +122,8 @@ def _time(answer: dict[str, Any]) -> Table:
     decode = answer["decode"]
     shares = ", ".join(f"{name} {share(value)}" for name, value in
                        sorted(decode["time_shares"].items(), key=lambda item: -item[1]) if value >= 0.005)
-    rows = table(f"Where a decode step goes ({shares})", "operator", "bound", "time", "share", "FLOP/byte", left=2)
+    rows = table(f"Where a decode step goes{_unreal(answer)} ({shares})", "operator", "bound", "time", "share",
+                 "FLOP/byte", left=2)
     total = decode["step_time_s"]
     for line in sorted(decode["operators"], key=lambda o: -o["time_s"]):
         if line["time_s"] < 0.01 * total:
@@ -137,16 +141,22 @@ def _time(answer: dict[str, Any]) -> Table:
     return rows
 
 
+def _unreal(answer: dict[str, Any]) -> str:
+    """Say of times that they are as if memory sufficed, where it does not."""
+    return "" if answer["fit"]["fits"] else ", as if memory sufficed"
+
+
 def _precision(answer: dict[str, Any]) -> Table:
     rows = table("What the formats change, same batch and context", "weights", "KV", "compute", "B*", "crossover",
                  "step", "tokens/s", "at once", left=3)
     for line in answer["precision"]:
+        weights = line["weights"] + (" (this)" if line["deployed"] else "")
         if line["refused"]:
-            rows.add_row(line["weights"], line["kv_cache"], "refused: " + line["refused"].split(" (")[0], *[DASH] * 5)
+            rows.add_row(weights, line["kv_cache"], "refused: " + line["refused"].split(" (")[0], *[DASH] * 5)
             continue
-        rows.add_row(line["weights"], line["kv_cache"], line["compute"], number(line["batch_critical"]),
-                     number(line["batch_crossover"]), time(line["step_time_s"]), number(line["tokens_per_s"]),
-                     whole(line["max_concurrency"]))
+        reached = (time(line["step_time_s"]), number(line["tokens_per_s"]), whole(line["max_concurrency"]))
+        rows.add_row(weights, line["kv_cache"], line["compute"], number(line["batch_critical"]),
+                     number(line["batch_crossover"]), *(reached if line["fits"] else (DASH, DASH, "does not fit")))
     return rows
 
 
@@ -154,7 +164,8 @@ def _levers(answer: dict[str, Any]) -> Table:
     rows = table("Levers, best first", "change", "effect on", "ratio", "note")
     for line in answer["levers"]:
         effect = line["effect"]
-        ratio = "from none" if effect["ratio"] is None else f"{effect['ratio']:.2f}×"
+        ratio = f"{effect['ratio']:.2f}×" if effect["ratio"] is not None else (
+            f"from none to {whole(effect['after'])}" if effect["after"] > 0 else "still none")
         rows.add_row(line["change"], effect["metric"].split(".")[-1], ratio, line["note"],
                      style=None if line["helps"] else "dim")
     for column in (1, 3):
@@ -182,8 +193,7 @@ def compare_table(answers: list[dict[str, Any]]) -> Table:
     for name, show in lines:
         rows.add_row(name, *[show(a) if "fit" in a else DASH for a in answers])
     refused = [a for a in answers if "fit" not in a]
-    asked = [line for a in answers if "fit" in a for line in a["assumptions"][2:4]][:2]
-    said = [" ".join(asked)] if asked else []
+    said = [" ".join(assumed(a, "requests", "load")) for a in answers if "fit" in a][:1]
     rows.caption = " · ".join([*said, *(f"{a['sku']}: {a['refused']['detail']}" for a in refused)]) or None
     return rows
 

@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: names break at spaces, then at hyphens, slashes and underscores, not inside words."""
+"""Tables that fit a terminal: names break at spaces, then at hyphens, slashes, underscores and dots, not in words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ GAP = 2
 """Characters between columns: rich's padding and the box's own [1]."""
 EDGE = 1
 """Characters before the first column [1]."""
-_INSIDE = re.compile(r"(?<=\w\w[-/_])(?=\w\w)")
-"""After a hyphen, slash or underscore that has two letters on either side: request/s stays whole."""
+_INSIDE = re.compile(r"(?<=\w\w[-/_])(?=\w\w)|(?<=[^\W\d]{2}\.)(?=[^\W\d]{2})")
+"""After a hyphen, slash, underscore or dot that has two letters on either side: request/s and 12.34 stay whole."""
 
 
 def column_widths(lines: Sequence[Sequence[str]], width: int) -> list[int]:

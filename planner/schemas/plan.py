@@ -186,6 +186,8 @@ class PlanAnswer(Answer):
     levers: list[dict[str, Any]]
     intervals: dict[str, list[float]]
     assumptions: list[str]
+    assumption_keys: list[str] = Field(
+        description="What each of the assumptions is about, in their order: replica, formats, requests, load, …")
     warnings: list[str]
     provenance: dict[str, Any]
     calibration: dict[str, Any]

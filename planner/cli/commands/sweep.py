@@ -79,7 +79,7 @@ def _with_progress(planner: Any, base: dict[str, Any], axes: Any, metrics: list[
 
 
 def _print(columns: Columns) -> None:
-    from planner.cli.tables import console, number, table
+    from planner.cli.tables import console, table
     from planner.services.sweep.output import flat
 
     names = flat(columns)
@@ -89,10 +89,20 @@ def _print(columns: Columns) -> None:
     count = len(next(iter(names.values())))
     for index in range(min(count, SHOWN)):
         cells = [column[index] for column in names.values()]
-        rows.add_row(*[number(float(c)) if isinstance(c, float) else str(c) for c in cells])
+        rows.add_row(*[_cell(c) for c in cells])
     screen = console()
     screen.print(rows)
     if count > SHOWN:
         screen.print(f"{count - SHOWN:,} more rows: write them with --file out.csv")
     for refusal in columns.refused:
         screen.print(f"! {refusal['at']}: {refusal['detail']}", style="yellow")
+
+
+def _cell(value: object) -> str:
+    """A value of an axis or a metric; a dash where a plan answers null."""
+    from planner.cli.tables import DASH
+    from planner.core.quantities.format import amount
+
+    if isinstance(value, float):
+        return amount(value) if value == value else DASH  # noqa: PLR0124 - NaN is unequal to itself
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -8,6 +8,8 @@ from planner.core.quantities.units import GIB, KIB, MIB
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"),
              (1e-9, "n"))
+_LARGEST_WHOLE = 1e15
+"""Beyond it a float tells neighbouring whole numbers hardly apart [1]."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -32,6 +34,42 @@ def significant(value: float, digits: int = 3) -> str:
     if abs(rounded) >= 10.0 ** (digits - places):  # rounding carried into another digit: 0.9999 is 1.00
         places -= 1
     return f"{rounded:,.{max(places, 0)}f}"
+
+
+def amount(value: float) -> str:
+    """A number that may be a whole one: all of its digits if it is, else three significant ones.
+
+    Parameters
+    ----------
+    value : float
+        Any unit.
+
+    Returns
+    -------
+    str
+        ``64``, ``2.38``, ``1,048,576``.
+    """
+    whole = value == value and abs(value) < _LARGEST_WHOLE and value == floor(value)  # noqa: PLR0124 - NaN is unequal to itself
+    return f"{value:,.0f}" if whole else significant(value)
+
+
+def counted(value: float, noun: str) -> str:
+    """A number of things, in the singular where it reads as one.
+
+    Parameters
+    ----------
+    value : float
+        How many, whole or on the mean [1].
+    noun : str
+        Its singular; the plural takes an s.
+
+    Returns
+    -------
+    str
+        ``1 request``, ``2.38 requests``, ``1,024 requests``.
+    """
+    text = amount(value)
+    return f"1 {noun}" if text in {"1", "1.00"} else f"{text} {noun}s"
 
 
 def prefixed(value: float, unit: str, digits: int = 3) -> str:

@@ -31,6 +31,33 @@ class Latencies:
     e2e_mean: Number
     e2e_p95: Number
 
+    @property
+    def speed_mean(self) -> Number:
+        """What a user reads on the mean [token/s]."""
+        return speed(self.tpot_mean)
+
+
+def speed(time_per_token: Number) -> Number:
+    r"""Speed at which one user's answer grows.
+
+    .. math:: v = 1 / T_{POT}
+
+    Parameters
+    ----------
+    time_per_token : ndarray
+        Time per output token, above zero [s].
+
+    Returns
+    -------
+    ndarray
+        [token/s].
+
+    Notes
+    -----
+    Of a mean time it is the speed over a whole answer, which is less than the mean of the speeds of its tokens.
+    """
+    return 1.0 / time_per_token
+
 
 def latencies(law: StepLaw, flow: Flow, *, wait: Number, wait_variance: Number,
               closed_users: Number | None) -> Latencies:

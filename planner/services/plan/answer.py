@@ -110,18 +110,18 @@ class PlanService:
         }
         if question.usd_per_gpu_hour is not None and answer["serving"] is not None:
             answer["cost"] = cost_section(configuration, answer["serving"], question.usd_per_gpu_hour)
-        return self._complete(answer, configuration, deployment, workload, fit, notes)
+        return self._complete(answer, configuration, deployment, question, fit, notes)
 
     def _complete(self, answer: dict[str, Any], configuration: Configuration, deployment: Deployment,
-                  workload: Workload, fit: MemoryFit, notes: list[str]) -> dict[str, Any]:
-        resolved = configuration.resolved
+                  question: PlanQuestion, fit: MemoryFit, notes: list[str]) -> dict[str, Any]:
+        resolved, workload = configuration.resolved, question.workload
         answer["intervals"] = intervals(answer, configuration, workload)
-        answer["assumptions"] = evidence.assumptions(configuration, workload, deployment, fit)
+        taken = evidence.assumptions(configuration, question, deployment, fit)
+        answer["assumptions"], answer["assumption_keys"] = list(taken.values()), list(taken)
         answer["warnings"] = [*notes, *evidence.warnings(configuration, deployment, workload, fit)]
         answer["provenance"] = evidence.provenance(configuration)
         answer["calibration"] = evidence.calibration_section(resolved.profile)
-        answer["explanation"] = explanation(answer, model=resolved.model_id, sku=resolved.chip.id,
-                                            gpus=configuration.layout.gpus, weights=configuration.weights)
+        answer["explanation"] = explanation(answer, load=evidence.load_words(workload, assumed=question.load_assumed))
         return answer
 
 

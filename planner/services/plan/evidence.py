@@ -8,10 +8,11 @@ from planner.core.architecture.model import ModelCard
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
 from planner.core.memory.era import knows
 from planner.core.memory.fit import MemoryFit
+from planner.core.quantities.format import amount, counted
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.load import room
-from planner.services.plan.question import Deployment
+from planner.services.plan.question import Deployment, PlanQuestion
 
 
 def known_pair(profile: EfficiencyProfile) -> bool:
@@ -24,32 +25,43 @@ def _kernels_measured(profile: EfficiencyProfile) -> bool:
     return any(not profile.inherited.get(f"gemm.{name}", profile.id).startswith("default/") for name in profile.gemm)
 
 
-def assumptions(configuration: Configuration, workload: Workload, deployment: Deployment, fit: MemoryFit) -> list[str]:
-    """What the answer takes for granted, each in one sentence."""
-    layout = configuration.layout
-    rows = [
-        (f"One replica: {layout.gpus} GPU(s), tensor {layout.tensor} × pipeline {layout.pipeline} × data {layout.data}"
-         f", experts over {layout.expert}."),
-        f"Weights {configuration.weights}, KV cache {configuration.kv_cache}, engine {configuration.engine}.",
-        (f"Requests of {workload.input_tokens:,.0f} prompt and {workload.output_tokens:,.0f} answer tokens"
-         + (f", {workload.prefix_cache_hit:.0%} of the prompt cached." if workload.prefix_cache_hit else ".")),
-    ]
-    if workload.concurrency is not None:
-        rows.append(f"Closed loop: {workload.concurrency:,.0f} requests in flight, each asked again when answered.")
-    else:
-        rows.append(f"Open loop: {workload.request_rate:g} requests/s, gaps with coefficient of variation "
-                    f"{workload.arrival_cv:g}.")
+def load_words(workload: Workload, *, assumed: bool) -> str:
+    """The load of a replica in a few words; one that nobody asked about is called assumed."""
+    rate = workload.request_rate
+    text = f"{amount(rate)} requests/s" if rate is not None else (
+        counted(workload.concurrency or 0.0, "request") + " in flight")
+    return text + (" (assumed, as no load was given)" if assumed else "")
+
+
+def assumptions(configuration: Configuration, question: PlanQuestion, deployment: Deployment,
+                fit: MemoryFit) -> dict[str, str]:
+    """What the answer takes for granted, each in one sentence, by what it is about."""
+    layout, workload = configuration.layout, question.workload
+    load = load_words(workload, assumed=question.load_assumed)
+    loop = (f"Closed loop: {load}, each asked again when answered." if workload.concurrency is not None
+            else f"Open loop: {load}, gaps with coefficient of variation {workload.arrival_cv:g}.")
+    rows = {
+        "replica": (f"One replica: {counted(layout.gpus, 'GPU')}, tensor {layout.tensor} × pipeline {layout.pipeline} "
+                    f"× data {layout.data}, experts over {layout.expert}."),
+        "formats": (f"Weights {configuration.weights}, KV cache {configuration.kv_cache}, "
+                    f"engine {configuration.engine}."),
+        "requests": (f"Requests of {workload.input_tokens:,.0f} prompt and {workload.output_tokens:,.0f} answer tokens"
+                     + (f", {workload.prefix_cache_hit:.0%} of the prompt cached." if workload.prefix_cache_hit
+                        else ".")),
+        "load": loop,
+    }
     if configuration.table.mixtures.names:
-        rows.append("Tokens choose experts independently and evenly: an upper bound on the experts a step reads.")
+        rows["experts"] = "Tokens choose experts independently and evenly: an upper bound on the experts a step reads."
     held = fit.sequences(workload.input_tokens + workload.output_tokens)
     if fit.fits and held > fit.max_concurrency:
-        rows.append(f"max_concurrency counts a prompt chunk beside every attention window, as the engine prints it; "
-                    f"while decoding, {held:,.0f} such requests have room.")
+        rows["attention_windows"] = (
+            "max_concurrency counts a prompt chunk beside every attention window, as the engine prints it; "
+            f"while decoding, {held:,.0f} such requests have room.")
     profile = configuration.resolved.profile
     if profile is not None and not known_pair(profile):
-        rows.append(f"No served run of {configuration.resolved.chip.name} under {configuration.engine} is among the "
-                    "fitted ones: the intervals are wider for it.")
-    rows.append(f"The engine may use {deployment.memory_utilization:.0%} of GPU memory.")
+        rows["served_runs"] = (f"No served run of {configuration.resolved.chip.name} under {configuration.engine} is "
+                               "among the fitted ones: the intervals are wider for it.")
+    rows["memory"] = f"The engine may use {deployment.memory_utilization:.0%} of GPU memory."
     return rows
 
 

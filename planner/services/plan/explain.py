@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.core.quantities.format import binary_bytes, seconds, significant
+from planner.core.quantities.format import binary_bytes, counted, seconds, significant
 
 _WHY = {
     "memory": "memory bandwidth: a decode step reads {weights:.0%} weights and {cache:.0%} KV cache",
@@ -15,9 +15,9 @@ _WHY = {
 }
 
 
-def explanation(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weights: str) -> str:
-    """The answer in words: whether it works and how fast, what limits it, what helps most."""
-    sentences = [_verdict(answer, model=model, sku=sku, gpus=gpus, weights=weights), _limit(answer)]
+def explanation(answer: dict[str, Any], *, load: str) -> str:
+    """The answer in words: whether it works and how fast under what load, what limits it, what helps most."""
+    sentences = [_verdict(answer, load), _limit(answer)]
     best = next((lever for lever in answer["levers"] if lever["helps"] and "Not a setting" not in lever["note"]), None)
     if best is not None:
         sentences.append(_best(best))
@@ -25,24 +25,25 @@ def explanation(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weig
 
 
 def per_user(answer: Mapping[str, Any]) -> float:
-    """What each user gets of the served load [token/s]: one over its time per token, else of the decode step alone."""
-    mean = answer["serving"]["tpot_s"]["mean"] if answer["serving"] else None
-    return 1.0 / mean if mean else float(answer["decode"]["tokens_per_s_per_user"])
+    """What each user gets of the served load [token/s], else of the decode step alone."""
+    served = answer["serving"]["tokens_per_s_per_user"] if answer["serving"] else None
+    return float(served or answer["decode"]["tokens_per_s_per_user"])
 
 
-def _verdict(answer: dict[str, Any], *, model: str, sku: str, gpus: int, weights: str) -> str:
-    fit, serving = answer["fit"], answer["serving"]
-    where = f"{model} ({weights}) on {gpus} × {sku}"
+def _verdict(answer: dict[str, Any], load: str) -> str:
+    fit, serving, deployment = answer["fit"], answer["serving"], answer["deployment"]
+    where = f"{answer['model']} ({deployment['weights']}) on {deployment['gpus']} × {answer['sku']}"
     if not fit["fits"]:
         return (f"{where} does not fit: it is short of {binary_bytes(fit['shortfall_bytes'])} per GPU. {fit['reason']}")
     if serving is None:
         return f"{where} fits."
     if serving["saturated"] and serving["ttft_s"]["mean"] is None:
-        return (f"{where} fits but cannot keep up: it sustains {significant(serving['max_request_rate'])} requests/s, "
-                f"and the queue grows without end.{_objective(serving)}")
+        return (f"{where} fits but cannot keep up with {load}: it sustains "
+                f"{significant(serving['max_request_rate'])} requests/s, and the queue grows without end."
+                f"{_objective(serving)}")
     each = per_user(answer)
     waits = " Some requests wait for a place in the KV cache or the running set." if serving["saturated"] else ""
-    return (f"{where} fits and gives each user {significant(each)} tokens/s and all of them "
+    return (f"{where} fits: at {load} it gives each user {significant(each)} tokens/s and all of them "
             f"{significant(serving['output_tokens_per_s'])} tokens/s, the first token after "
             f"{seconds(serving['ttft_s']['mean'])}.{waits}{_objective(serving)}")
 
@@ -63,7 +64,9 @@ def _limit(answer: dict[str, Any]) -> str:
     share = decode["kv_fraction"]
     why = _WHY[decode["bound"]].format(weights=1 - share, cache=share)
     crossover, batch = decode["batch_crossover"], decode["batch"]
-    text = f"Decoding {significant(batch)} sequences is limited by {why}"
+    what = counted(batch, "sequence")
+    text = f"Decoding {what} is" if answer["fit"]["fits"] else f"If memory sufficed, decoding {what} would be"
+    text += f" limited by {why}"
     if decode["bound"] == "memory" and crossover is not None:
         side = "past" if batch > crossover else "below"
         text += f" ({side} the KV crossover of {significant(crossover)})"

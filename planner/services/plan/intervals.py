@@ -9,6 +9,7 @@ from typing import Any
 from planner.core.execution.floor import Ceilings, Row, Served, ceilings
 from planner.core.execution.interval import factors
 from planner.core.hardware.efficiency.profile import EfficiencyProfile
+from planner.core.serving.latency import speed
 from planner.core.workload import Workload
 from planner.services.plan.configuration import Configuration
 from planner.services.plan.evidence import known_pair
@@ -75,10 +76,11 @@ def _serving(found: dict[str, list[float]], answer: Answer, load: Served, spread
 
 
 def _most(load: Served, workload: Workload, limits: Ceilings) -> dict[str, float]:
-    """The highest rates: what the replica can do, and never more than its users or arrivals ask for."""
+    """The highest rates: what the replica and each user can get, and never more than users or arrivals ask for."""
     asked = workload.request_rate if workload.concurrency is None else workload.concurrency / load.whole
     now = min(load.request_rate_at_batch(limits), inf if asked is None else asked)
-    return {"serving.output_tokens_per_s": now * max(workload.output_tokens, 1.0),
+    return {"serving.tokens_per_s_per_user": speed(load.between_tokens),
+            "serving.output_tokens_per_s": now * max(workload.output_tokens, 1.0),
             "serving.max_request_rate": load.request_rate(limits)}
 
 

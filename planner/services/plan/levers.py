@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from planner.core.errors import PlannerError
@@ -89,7 +90,14 @@ def lever_section(found: Sequence[Change], times: list[float], configuration: Co
         helps = effect["after"] > 0 and (effect["ratio"] is None or effect["ratio"] >= USELESS)
         rows.append({"change": change.text, "effect": effect, "note": _note(change, effect, step, time),
                      "helps": helps})
-    return sorted(rows, key=lambda row: -(row["effect"]["ratio"] or float("inf")))
+    return sorted(rows, key=_worth)
+
+
+def _worth(row: dict[str, Any]) -> tuple[float, float]:
+    """What a lever brings, the most first: from nothing to something before any ratio."""
+    effect = row["effect"]
+    from_none = inf if effect["after"] > 0 else 0.0
+    return -(effect["ratio"] if effect["ratio"] is not None else from_none), -effect["after"]
 
 
 def _effect(metric: str, before: float, after: float) -> dict[str, Any]:
@@ -98,11 +106,15 @@ def _effect(metric: str, before: float, after: float) -> dict[str, Any]:
 
 def _note(change: Change, effect: dict[str, Any], step: float, time: float) -> str:
     ratio = effect["ratio"]
+    if ratio is None and not effect["after"]:
+        return "Not enough by itself: no request fits."
     if ratio is not None and ratio < USELESS:
         lost = "Useless here" if ratio > 1 / USELESS else "Costs throughput per GPU"
         faster = f"; each user gets {step / time:.2f}× the speed" if step / time >= USELESS else ""
         return f"{lost}: it is not what limits the step{faster}." if ratio > 1 / USELESS else f"{lost}{faster}."
     if not change.real:
         return "Not a setting: it shows which ceiling a different SKU should raise."
+    if effect["metric"] == "fit.max_concurrency":
+        return "Room for requests at once."
     slower = f"Each user's tokens come {time / step:.2f}× slower." if time / step > USELESS else ""
     return slower or "Same batch and context."

@@ -57,3 +57,5 @@ class PlanQuestion:
     usd_per_gpu_hour: float | None = None
     calibration: str = AUTO
     workspace: str = "default"
+    load_assumed: bool = False
+    """Whether the workload's load is a default that nobody asked for."""

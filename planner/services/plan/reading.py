@@ -18,11 +18,13 @@ _DEPLOYMENT = tuple(field.name for field in fields(Deployment))
 
 def question_of(document: Mapping[str, Any], workspace: str = "default") -> PlanQuestion:
     """The question of a complete document, such as a validated request body."""
+    asked = document.get("workload") or {}
     return PlanQuestion(
         model=document["model"], sku=document["sku"], deployment=Deployment(**document.get("deployment") or {}),
-        workload=workload_of(document.get("workload") or {}), objective=Objective(**document.get("slo") or {}),
+        workload=workload_of(asked), objective=Objective(**document.get("slo") or {}),
         usd_per_gpu_hour=(document.get("price") or {}).get("usd_per_gpu_hour"),
-        calibration=document.get("calibration") or "auto", workspace=workspace)
+        calibration=document.get("calibration") or "auto", workspace=workspace,
+        load_assumed=asked.get("concurrency") is None and asked.get("request_rate") is None)
 
 
 def simulation_of(question: PlanQuestion) -> dict[str, Any]:

@@ -109,6 +109,7 @@ def serving_section(configuration: Configuration, steady: SteadyState, question:
         "concurrency": finite(steady.concurrency), "request_rate": float(steady.request_rate),
         "ttft_s": {k: finite(v) for k, v in ttft.items()},
         "tpot_s": {k: finite(v) if gaps else None for k, v in tpot.items()},
+        "tokens_per_s_per_user": finite(times.speed_mean) if gaps else None,
         "itl_s": {k: finite(v) if gaps else None for k, v in between.items()},
         "e2e_s": {"mean": finite(times.e2e_mean), "p95": finite(times.e2e_p95)},
         "ttft_benchmark_s": finite(steady.ttft_benchmark),

@@ -14,6 +14,7 @@ from planner.core.fleet.plan import Plan
 from planner.core.fleet.power import kilowatt_hours
 from planner.core.quantities.arrays import Array
 from planner.core.quantities.units import WATT_PER_KILOWATT
+from planner.core.serving.latency import speed
 from planner.services.procurement.money import dollars, finite, to_cent, unit_price, whole
 from planner.services.procurement.reading import Read
 
@@ -91,7 +92,7 @@ def _replicas(plan: Plan, read: Read) -> list[Answer]:
             "load_interval_90": None if replica.low is None else [unit_price(replica.low), unit_price(replica.high)],
             "rate_per_replica": unit_price(replica.rate), "ttft_s": finite(replica.ttft_s),
             "tpot_s": finite(replica.tpot_s), "limit": replica.limit,
-            "tokens_per_s_per_user": unit_price(1 / replica.tpot_s) if finite(replica.tpot_s) else None})
+            "tokens_per_s_per_user": unit_price(speed(replica.tpot_s)) if finite(replica.tpot_s) else None})
     return found
 
 

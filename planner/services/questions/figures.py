@@ -26,13 +26,8 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def each(time: float) -> str:
-    """Tokens a second of one user, from the time per token."""
-    return rate(1.0 / time)
-
-
 FIGURES: Mapping[str, tuple[str, str, Format]] = {
-    "user": ("Per user", "serving.tpot_s.mean", each),
+    "user": ("Per user", "serving.tokens_per_s_per_user", rate),
     "served": ("Total", "serving.output_tokens_per_s", rate),
     "decode": ("Decode total", "decode.tokens_per_s", rate),
     "tpot": ("TPOT mean", "serving.tpot_s.mean", seconds),
@@ -87,7 +82,5 @@ def figure_of(answer: Mapping[str, Any], name: str) -> Figure:
         label, path, text = _STEP_ALONE
     value = lookup(answer, path)
     low, high = (answer.get("intervals") or {}).get(path) or (None, None)
-    if text is each:
-        low, high = high, low
     return Figure(label=label, path=path, value=value, text="–" if value is None else text(value),
                   low=None if low is None else text(low), high=None if high is None else text(high))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from planner.core.quantities.format import significant
+from planner.core.quantities.format import amount, counted
 from planner.services.parse import SkuEntry, Vocabulary
 
 DEFAULT_INPUT, DEFAULT_OUTPUT, DEFAULT_CONCURRENCY = 1000.0, 1000.0, 64.0
@@ -101,10 +101,9 @@ def load_words(parse: Mapping[str, Any]) -> str:
     """The load planned for, in words; one that nobody said is called assumed."""
     workload, _ = workload_of(parse)
     if "request_rate" in workload:
-        return f"{significant(workload['request_rate'])} requests/s"
-    count = f"{workload['concurrency']:,.0f}"
+        return f"{amount(workload['request_rate'])} requests/s"
     said = "concurrency" in parse and not parse.get(ASSUMED_LOAD)
-    return f"{count} request{'' if count == '1' else 's'} in flight{'' if said else ' (assumed)'}"
+    return f"{counted(workload['concurrency'], 'request')} in flight{'' if said else ' (assumed)'}"
 
 
 def _lengths(parse: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:

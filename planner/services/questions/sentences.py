@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.core.fleet.break_even import api_usd, break_even_share, monthly_usd
-from planner.core.quantities.format import binary_bytes, seconds, significant
+from planner.core.quantities.format import binary_bytes, counted, seconds, significant
 from planner.services.plan.explain import per_user
 from planner.services.questions.figures import dollars, rate
 from planner.services.questions.reply import Outcome
@@ -14,12 +14,6 @@ from planner.services.questions.requests import load_words
 
 BOUND = {"memory": "Memory-bound", "compute": "Compute-bound", "communication": "Communication-bound",
          "overhead": "Overhead-bound"}
-
-
-def requests(count: float) -> str:
-    """A number of requests in words."""
-    whole = f"{count:,.0f}"
-    return f"{whole} request{'' if whole == '1' else 's'}"
 
 
 def lead_of(outcome: Outcome) -> str:
@@ -64,13 +58,13 @@ def _beyond(answer: Mapping[str, Any], parse: Mapping[str, Any], load: str) -> s
     if "request_rate" in parse:
         most = significant(answer["serving"]["max_request_rate"])
         return f"cannot keep up with {load}: it sustains {most} requests/s"
-    held = requests(answer["fit"]["max_concurrency"])
+    held = counted(answer["fit"]["max_concurrency"], "request")
     return f"not all of {load} at once: the KV cache holds {held}; the others wait"
 
 
 def _fits(answer: Mapping[str, Any], parse: Mapping[str, Any], trained: int | None) -> str:
     fit = answer["fit"]
-    room = f"room for {requests(fit['max_concurrency'])}"
+    room = f"room for {counted(fit['max_concurrency'], 'request')}"
     load = parse.get("concurrency")
     if isinstance(load, int | float) and answer["serving"] is not None and fit["max_concurrency"] < answer["serving"][
             "concurrency"]:
@@ -226,8 +220,8 @@ def _line(outcome: Outcome) -> str:
         parts.insert(2, f"TTFT p95 {seconds(serving['ttft_s']['p95'])}")
     if money is not None:
         parts.append(f"{dollars(money)} per M output tokens")
-    copies = f"{outcome.layout.replicas} replicas" if outcome.layout and outcome.layout.replicas > 1 else ""
+    copies = counted(outcome.layout.replicas, "replica") if outcome.layout and outcome.layout.replicas > 1 else ""
     if outcome.option.gpus is None and (gpus := answer["deployment"]["gpus"]) > 1:
-        copies = f"{copies} of {gpus} GPUs" if copies else f"{gpus} GPUs"
+        copies = f"{copies} of {counted(gpus, 'GPU')}" if copies else counted(gpus, "GPU")
     copies = f" ({copies})" if copies else ""
     return f"{name}{copies}: " + ", ".join(parts)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from planner.core.fleet.break_even import monthly_usd
 from planner.core.fleet.sizing import replicas
-from planner.core.quantities.format import prefixed, seconds, significant
+from planner.core.quantities.format import counted, prefixed, seconds
 from planner.services.parse import Vocabulary
 from planner.services.questions.figures import dollars
 from planner.services.questions.reply import Outcome, Reply
@@ -178,7 +178,7 @@ class Sizing:
                          assumptions=tuple(notes))
         first = options[0]
         lines = tuple(_line(option, parse) for option in options[:SHOWN])
-        ways = f"{len(options)} way{'s' if len(options) > 1 else ''}"
+        ways = counted(len(options), "way")
         return Reply(
             intent="size", sizing=sizing, lines=lines, outcomes=tuple(outcomes[:SHOWN]), link=link_of(outcomes[0]),
             verdict=f"{first['gpus']} × {first['sku']}: {_copies(first)}.", assumptions=tuple(dict.fromkeys(notes)),
@@ -197,8 +197,7 @@ def _rank(pair: tuple[dict[str, Any], Outcome]) -> tuple[bool, float, int]:
 
 
 def _copies(option: Mapping[str, Any]) -> str:
-    count, gpus = option["replicas"], option["deployment"]["gpus"]
-    return f"{count} replica{'s' if count > 1 else ''} of {gpus} GPU{'s' if gpus > 1 else ''}"
+    return f"{counted(option['replicas'], 'replica')} of {counted(option['deployment']['gpus'], 'GPU')}"
 
 
 def _line(option: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
@@ -212,7 +211,7 @@ def _line(option: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
         parts.append(f"{dollars(option['usd_per_hour'])}/h")
         if "budget_usd" in parse:
             months = float(parse["budget_usd"]) / monthly_usd(option["usd_per_hour"])
-            parts.append(f"the budget rents it for {significant(months)} months")
+            parts.append(f"the budget rents it for {counted(months, 'month')}")
     if option["power_w"] is not None:
         over = " (over the power said)" if "power_w" in parse and option["power_w"] > parse["power_w"] else ""
         parts.append(prefixed(option["power_w"], "W") + over)

@@ -97,6 +97,7 @@ METRICS: Mapping[str, Metric] = {
     "serving.concurrency": _served(lambda s: s.concurrency),
     "serving.request_rate": _served(lambda s: s.request_rate),
     **{f"serving.{kind}_s.{q}": _latency(f"{kind}_{q}") for kind, quantiles in LATENCIES.items() for q in quantiles},
+    "serving.tokens_per_s_per_user": _latency("speed_mean"),
     "serving.output_tokens_per_s": _served(lambda s: s.output_tokens_per_s),
     "serving.total_tokens_per_s": _served(lambda s: s.total_tokens_per_s),
     "serving.output_tokens_per_s_per_gpu": lambda g: _served(lambda s: s.output_tokens_per_s)(g)

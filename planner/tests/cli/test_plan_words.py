@@ -32,3 +32,60 @@ def test_a_comparison_says_which_option_cannot_keep_up_and_under_what_load() -> 
 def test_wide_intervals_say_why() -> None:
     assert "No served run of" in said("plan", "llama-3.1-8b", "a100-80gb", *ASKED)
     assert "No served run of" not in said("plan", "llama-3.1-8b", "h100", *ASKED)
+
+
+def test_a_load_that_nobody_gave_is_called_assumed_beside_the_verdict() -> None:
+    text = said("plan", "llama-3.1-8b", "h100", "--ttft", "1")
+    assert "fits: at 64 requests in flight (assumed, as no load was given) it gives each user" in text
+    given = said("plan", "llama-3.1-8b", "h100", "--ttft", "1", "--concurrency", "64")
+    assert "fits: at 64 requests in flight it gives each user" in given
+    assert "(assumed" not in given
+    assert "cannot keep up with 900 requests/s" in said("plan", "llama-3.1-8b", "h100", "--rate", "900")
+
+
+def test_one_is_said_as_one() -> None:
+    text = said("plan", "llama-3.1-8b", "h100", "--concurrency", "1")
+    assert "at 1 request in flight" in text
+    assert "Decoding 1 sequence is" in text
+    assert "decode step of 1 sequence " in text
+    assert "One replica: 1 GPU," in text
+
+
+def test_the_formats_name_the_deployments_own_and_give_no_speed_to_what_does_not_fit() -> None:
+    text = said("plan", "gpt-oss-120b", "h100")
+    assert "mxfp4 bf16 bf16" in text
+    assert text.count("(this)") == 1
+    assert "– – does not fit" in text
+    table = said("plan", "llama-3.1-70b", "h100", "--tp", "1").partition("What the formats change")[2]
+    table = table.partition("Levers")[0]
+    assert table.count("– – does not fit") == 5
+    assert "ms" not in table
+
+
+def test_times_of_what_does_not_fit_are_as_if_memory_sufficed() -> None:
+    text = said("plan", "llama-3.1-70b", "h100", "--tp", "1")
+    assert "Speed, as if memory sufficed" in text
+    assert "If memory sufficed, decoding 64 sequences would be limited by" in text
+    assert "goes, as if memory sufficed" in text
+    assert "as if memory" not in said("plan", "llama-3.1-8b", "h100")
+
+
+def test_levers_that_make_no_room_come_last_and_say_so() -> None:
+    levers = said("plan", "llama-3.1-70b", "h100", "--tp", "1").partition("Levers")[2]
+    assert levers.index("w4a16 weights") < levers.index("fp8 weights")
+    assert levers.index("from none to") < levers.index("still none")
+
+
+def test_a_comparison_is_of_the_plans_own_assumptions() -> None:
+    text = said("compare", "mixtral-8x7b", "2xh100", "2xh200")
+    assert "Requests of 1,000 prompt and 1,000 answer tokens. Closed loop: 64 requests in flight (assumed" in text
+
+
+def test_sweeps_print_whole_numbers_and_dashes() -> None:
+    text = said("sweep", "llama-3.1-8b", "h100", "--axis", "concurrency=1,40", "--metric",
+                "serving.tokens_per_s_per_user", "--metric", "cost.usd_per_hour", "--metric", "fit.fits")
+    lines = text.split(" ")
+    assert "40.0" not in lines
+    assert "nan" not in text
+    assert lines[-1] == "yes"
+    assert lines[-2] == "–"

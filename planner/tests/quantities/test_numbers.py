@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planner.core.errors import InvalidQuantity
 from planner.core.quantities import numeric as num
 from planner.core.quantities.arrays import require_fraction, require_non_negative, require_positive
-from planner.core.quantities.format import binary_bytes, prefixed, seconds, significant
+from planner.core.quantities.format import amount, binary_bytes, counted, prefixed, seconds, significant
 from planner.core.quantities.parse import context_length, count
 
 CHECKS = {require_positive: (1.0, [0.0, -1.0, math.nan, math.inf, 1e31]),
@@ -52,6 +52,18 @@ def test_context_lengths_are_binary() -> None:
 def test_what_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(InvalidQuantity, match="in must be a number"):
         count(text, "in")
+
+
+@pytest.mark.parametrize(("value", "text"), [(64.0, "64"), (1, "1"), (2.375, "2.38"), (1048576.0, "1,048,576"),
+                                             (math.inf, "inf"), (math.nan, "nan"), (0.5, "0.500"), (-3.0, "-3")])
+def test_whole_numbers_keep_their_digits_and_others_three(value: float, text: str) -> None:
+    assert amount(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(1, "1 request"), (1.0, "1 request"), (1.0004, "1 request"),
+                                             (0, "0 requests"), (2.375, "2.38 requests"), (64.0, "64 requests")])
+def test_one_thing_is_not_things(value: float, text: str) -> None:
+    assert counted(value, "request") == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (1234.5, "1,230"), (0.001234, "0.00123"), (12.34, "12.3"),

@@ -228,7 +228,7 @@ def test_per_user_is_of_the_served_load(planner, text):
     assert served in " ".join((found.verdict, *found.lines))
     figure = figure_of(answer, "user")
     assert f"{figure.text} per user" == served
-    low, high = answer["intervals"][figure.path]
+    low, high = answer["intervals"]["serving.tpot_s.mean"]
     assert (figure.low, figure.high) == (rate(1 / high), rate(1 / low))
 
 
