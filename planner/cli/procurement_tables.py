@@ -7,7 +7,7 @@ from typing import Any
 from planner.cli.procurement_rows import Cell, Sheet, plain, sheets
 from planner.cli.tables import DASH, console, table
 from planner.cli.wrapping import column_widths, folded
-from planner.core.quantities.format import significant
+from planner.core.quantities.format import counted, significant
 
 LEFT_OUT = {"Summary", "Assumptions and warnings", "Fleet by period", "Prices used"}
 MOST_ROWS = 14
@@ -49,7 +49,7 @@ def _range_line(found: dict[str, Any]) -> Any:  # noqa: ANN401 - a rich Text
 
     if found["gpus_low"] is None:
         return Text("No size of the range can be served.", style="bold red")
-    text = f"Between {found['gpus_low']:,} and {found['gpus_high']:,} GPUs over what is missing"
+    text = f"Between {found['gpus_low']:,} and {counted(found['gpus_high'], 'GPU')} over what is missing"
     if found["usd_per_month_low"] is not None:
         text += f", {found['usd_per_month_low']:,.0f} to {found['usd_per_month_high']:,.0f} USD a month rented"
     return Text(text + ".", style="bold")
@@ -95,11 +95,7 @@ def _fleet_lines(answer: dict[str, Any]) -> list[Any]:
     lines = []
     for line in (answer.get("plan") or {}).get("fleet") or ():
         units = line["units_by_period"]
-        lines.append(Text(f"{line['offer']} ({line['kind']}, {_counted(line['gpus_per_unit'], 'GPU')} each): "
-                          f"{_counted(units[0], 'unit')} in the first period, {units[-1]} in the last, at most "
+        lines.append(Text(f"{line['offer']} ({line['kind']}, {counted(line['gpus_per_unit'], 'GPU')} each): "
+                          f"{counted(units[0], 'unit')} in the first period, {units[-1]} in the last, at most "
                           f"{max(units)}."))
     return lines
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

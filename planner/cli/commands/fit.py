@@ -125,16 +125,16 @@ def _errors(found: KernelFits) -> list[dict[str, Any]]:
 
 
 def _show(found: KernelFits) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from planner.cli.tables import console as screen
+    from planner.cli.tables import table as empty
 
-    table = Table("operator", "key", "chip", "engine", "kernel", "rows", "gated", "error", "spread",
-                  title="Leave-shapes-out error of every curve")
+    table = empty("Leave-shapes-out error of every curve", "operator", "key", "chip", "engine", "kernel", "rows",
+                  "gated", "error", "spread", left=5)
     for fit in found.fits:
         t = fit.table
         table.add_row(t.operator, t.key, t.chip, t.engine, t.kernel, str(fit.rows), str(sum(t.gated.values())),
                       f"{fit.error:.1%}", f"{fit.spread:.1%}")
-    console = Console()
+    console = screen()
     console.print(table)
     for entry in _errors(found):
         console.print(f"{entry['operator']:18} {entry['chip']:26} {entry['engine']:8} {entry['rows']:5} rows  "

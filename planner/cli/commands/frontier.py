@@ -48,6 +48,7 @@ def frontier(
 
 def _print(answer: dict[str, Any]) -> None:
     from planner.cli.tables import console, number, table, time, whole
+    from planner.core.quantities.format import counted
 
     screen = console()
     if not answer["points"]:
@@ -62,5 +63,5 @@ def _print(answer: dict[str, Any]) -> None:
                      number(point["tokens_per_s_per_user"]), number(point["output_tokens_per_s_per_gpu"]),
                      time(point["ttft_s"]), number(point["usd_per_million_output_tokens"]))
     screen.print(rows)
-    screen.print(f"{len(answer['points'])} points, {len(answer['rejected'])} candidates left out; --json lists them.",
-                 style="dim")
+    left_out = counted(len(answer["rejected"]), "candidate")
+    screen.print(f"{counted(len(answer['points']), 'point')}, {left_out} left out; --json lists them.", style="dim")

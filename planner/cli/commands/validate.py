@@ -82,15 +82,17 @@ def _write(out: Path, records: list[dict[str, Any]]) -> None:
 
 
 def _show(name: str, report: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from planner.cli.tables import console as screen
+    from planner.cli.tables import table as empty
+    from planner.core.quantities.format import counted
 
-    console = Console()
-    console.print(f"{name}: {report['rows']} rows, {report['predicted']} predicted")
+    console = screen()
+    console.print(f"{name}: {counted(report['rows'], 'row')}, {report['predicted']} predicted")
     for kind in ("refused", "gated"):
         for entry in report[kind]:
             console.print(f"  {kind}: {entry['count']} {entry['reason']}")
-    table = Table("by", "quantity", "rows", "MAPE", "median", "p90", "bias", "in 90 %")
+    table = empty("", "by", "quantity", "rows", "MAPE", "median", "p90", "bias", "in 90 %", left=2)
+    table.title = None
     _lines(table, "all", report["metrics"])
     for group in report["groups"]:
         _lines(table, " ".join(f"{k}={v}" for k, v in group["by"].items()), group["metrics"])

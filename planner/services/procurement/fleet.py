@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.core.fleet.optimise import INFEASIBLE, Solution, optimise
 from planner.core.fleet.ways import Way, ways
+from planner.core.quantities.format import counted
 from planner.services.catalog import CatalogService
 from planner.services.procurement import doubt
 from planner.services.procurement.describe import describe, money_section
@@ -69,7 +70,7 @@ def _explained(found: Solution) -> str:
     money, peak = money_section(found.plan), round(float(found.plan.gpus().max()))
     proof = f"proven within {found.gap or 0.0:.2%} of the best"
     return (f"The cheapest fleet found costs {money['npv_usd']:,.2f} USD in present value ({proof}), "
-            f"{peak} GPUs at most.")
+            f"{counted(peak, 'GPU')} at most.")
 
 
 __all__ = ["FleetService", "Read"]

@@ -12,6 +12,7 @@ from planner.core.fleet.cost import ledger
 from planner.core.fleet.payback import break_even_month, break_even_utilization, net_spending
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.ways import Way, ways
+from planner.core.quantities.format import counted
 from planner.services.catalog import CatalogService
 from planner.services.pointers import at
 from planner.services.procurement import doubt, sensitivity
@@ -156,8 +157,8 @@ def _explained(best: Way, rival: Way | None) -> str:
     if plan is None:
         return ""
     money, peak = money_section(plan), round(float(plan.gpus().max()))
-    text = (f"Of single ways, {best.id} is cheapest: {money['npv_usd']:,.2f} USD in present value, {peak} GPUs at the "
-            "busiest moment.")
+    text = (f"Of single ways, {best.id} is cheapest: {money['npv_usd']:,.2f} USD in present value, "
+            f"{counted(peak, 'GPU')} at the busiest moment.")
     if rival is not None and best.npv and rival.npv:
         text += f" Next is {rival.id} at {rival.npv / best.npv:.2f} times the cost."
     return text + " A fleet may mix SKUs, terms and models and cost less: the fleet optimiser finds it."

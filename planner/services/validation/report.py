@@ -150,7 +150,7 @@ def row_records(found: Validation) -> list[dict[str, Any]]:
     """Per-row output: predictions in the file's own units, the interval, the gate and the refusal."""
     records = []
     for place, row in enumerate(found.rows):
-        scale = MILLI if row.tpot or not row.rate else 1.0
+        of, scale = ("tpot_ms", MILLI) if row.tpot else ("tok_s_per_gpu", 1.0) if row.rate else ("ttft_ms", MILLI)
         records.append({
             "number": row.number, "model": row.model, "gpu": row.sku, "engine": row.engine, "group": row.group,
             "isl": row.input_tokens, "osl": row.output_tokens, "concurrency": row.concurrency,
@@ -159,7 +159,7 @@ def row_records(found: Validation) -> list[dict[str, Any]]:
             "predicted_tpot_ms": _shown(found.predicted.tpot[place], MILLI),
             "predicted_ttft_ms": _shown(found.predicted.ttft[place], MILLI),
             "predicted_tok_s_per_gpu": _shown(found.predicted.rate[place], 1.0),
-            "low": _shown(found.low[place], scale), "high": _shown(found.high[place], scale),
+            "interval_of": of, "low": _shown(found.low[place], scale), "high": _shown(found.high[place], scale),
             "gate": found.gates.get(row.number, ""), "refused_reason": found.refused.get(row.number, "")})
     read = {row.number for row in found.rows}
     records += [{"number": number, "gate": "", "refused_reason": reason} for number, reason in found.refused.items()

@@ -100,3 +100,17 @@ def test_missing_files_and_unknown_headers_are_one_sentence(
     code, _, err = call([command, str(other)], capsys)
     assert code == 2
     assert "columns" in err
+
+
+def test_labels_of_groups_are_whole_on_a_terminal(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = call(["validate", str(runs)], capsys)
+    _, answer, _ = call(["validate", str(runs), "--json"], capsys)
+    shown = "".join(line.strip().split("  ")[0] for line in out.splitlines())
+    assert max(len(line) for line in out.splitlines() if "%" in line) <= 80
+    assert "…" not in out
+    for group in json.loads(answer)["groups"][:4]:
+        for name, value in group["by"].items():
+            assert f"{name}={value}" in shown

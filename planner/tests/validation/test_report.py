@@ -87,6 +87,7 @@ def test_rows_are_written_with_everything(serving: Validation) -> None:
     for row in rows:
         if row.get("low") is not None:
             assert row["low"] < row["high"]
+            assert row["low"] <= row[f"predicted_{row['interval_of']}"] <= row["high"]
 
 
 def test_own_rows_help(plans, silicon: Validation) -> None:
