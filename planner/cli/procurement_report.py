@@ -39,11 +39,13 @@ def report(answer: Answer) -> str:
     tables = "".join(_table(found[title]) for title in _PAGE if title in found)
     meta = (f"{answer['horizon_months']} months · money in USD · prices dated in the table below"
             + (f" · as of {answer['as_of']}" if answer.get("as_of") else ""))
+    note = f'<p class="meta">{escape(answer["currency_note"])}</p>' if answer.get("currency_note") else ""
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(str(answer["name"]))}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
             f'<h1>{escape(str(answer["name"]))}</h1>'
             f'<p class="verdict">{escape(str(answer.get("explanation") or ""))}</p>'
-            f'<p class="meta">{escape(meta)}</p><div class="charts">{_charts(answer)}</div>{tables}</body></html>')
+            f'<p class="meta">{escape(meta)}</p>{note}'
+            f'<div class="charts">{_charts(answer)}</div>{tables}</body></html>')
 
 
 def _charts(answer: Answer) -> str:

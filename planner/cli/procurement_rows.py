@@ -43,7 +43,7 @@ def sheets(answer: Answer) -> list[Sheet]:
 
 def _summary(answer: Answer) -> Sheet:
     keys = ("name", "currency", "horizon_months", "as_of", "best", "status", "npv_usd", "lower_bound_usd", "gap",
-            "explanation")
+            "explanation", "currency_note")
     rows: list[list[Cell]] = [[key, answer[key]] for key in keys if answer.get(key) not in (None, "")]
     rows += [["conflict", name] for name in answer.get("conflict") or ()]
     return Sheet(title="Summary", heads=("", "value"), rows=rows)

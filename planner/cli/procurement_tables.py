@@ -25,6 +25,8 @@ def shown(answer: dict[str, Any]) -> list[Any]:
     if answer.get("explanation"):
         good = answer.get("best") is not None or answer.get("plan") is not None
         parts.append(Text(str(answer["explanation"]), style="bold green" if good else "bold red"))
+    if answer.get("currency_note"):
+        parts.append(Text(str(answer["currency_note"]), style="yellow"))
     if answer.get("range"):
         parts.append(_range_line(answer["range"]))
     parts += [_table(sheet, width) for sheet in sheets(answer) if sheet.title not in LEFT_OUT]

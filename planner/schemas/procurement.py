@@ -59,7 +59,9 @@ class WhatIfAnswer(Answer):
     """Options ranked by present value, the fleet of the best, what moves it, and what is missing."""
 
     name: str
-    currency: str
+    currency: str = Field(description="Of every sum in the answer: USD.")
+    price_currency: str = Field(description="Of the scenario's prices that name no other.")
+    currency_note: str | None = Field(description="What was converted at which rate; null where all is in USD.")
     best: str | None
     options: list[dict[str, Any]]
     missing: list[dict[str, Any]]
@@ -71,7 +73,9 @@ class FleetAnswer(Answer):
     """The cheapest fleet with its lower bound, or the constraints that cannot be kept together."""
 
     name: str
-    currency: str
+    currency: str = Field(description="Of every sum in the answer: USD.")
+    price_currency: str = Field(description="Of the scenario's prices that name no other.")
+    currency_note: str | None = Field(description="What was converted at which rate; null where all is in USD.")
     status: str
     lower_bound: float | None
     gap: float | None

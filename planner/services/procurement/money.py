@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import floor, isfinite, log10
+from typing import Any
 
 from planner.core.fleet.cost import CENTS
 
@@ -30,6 +31,19 @@ def unit_price(usd: float | None) -> float | None:
 def finite(value: float | None) -> float | None:
     """The number, or None where it is unknown or grows without bound."""
     return None if value is None or not isfinite(value) else value
+
+
+def currency_note(document: Mapping[str, Any]) -> str | None:
+    """That sums are in US dollars, and at what rates, where a scenario states money in another currency."""
+    home, exchange = document["currency"], document["exchange"]
+    stated = [home, *(offer.get("currency") or home for offer in (*document["prices"], *document["apis"]))]
+    others = [name for name in dict.fromkeys(stated) if name != "USD"]
+    if not others:
+        return None
+    rates = "; ".join(f"1 {name} = {exchange[name]['usd']:g} USD ({exchange[name]['date']}, "
+                      f"{exchange[name]['source']})" for name in others if name in exchange)
+    at = f", at {rates}" if rates else ""
+    return f"The scenario states money in {' and '.join(others)}; every sum of this answer is in USD{at}."
 
 
 def whole(values: Iterable[float]) -> list[int]:

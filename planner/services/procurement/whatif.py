@@ -19,7 +19,7 @@ from planner.services.procurement import doubt, sensitivity
 from planner.services.procurement.describe import describe, money_section
 from planner.services.procurement.fixed import judged_fleets
 from planner.services.procurement.gaps import missing_facts, size_range
-from planner.services.procurement.money import to_cent, unit_price
+from planner.services.procurement.money import currency_note, to_cent, unit_price
 from planner.services.procurement.ranges import check_ranges
 from planner.services.procurement.reading import Read, ScenarioReader
 from planner.services.procurement.replicas import ReplicaService
@@ -86,6 +86,7 @@ class ProcurementService:
 def heading(document: Fields) -> Answer:
     """Return what every answer starts with."""
     return {"name": document["name"], "currency": "USD", "price_currency": document["currency"],
+            "currency_note": currency_note(document),
             "horizon_months": document["horizon_months"], "months_per_period": document["months_per_period"],
             "as_of": document["as_of"], "assumptions": [], "warnings": []}
 

@@ -114,6 +114,12 @@ def test_currencies_are_converted_at_a_dated_rate():
     found = answer(currency="EUR", exchange=rate)
     assert found["plan"]["total_usd"] == 1.25 * answer()["plan"]["total_usd"]
     assert found["prices"][0]["currency"] == "EUR"
+    assert found["currency_note"] == ("The scenario states money in EUR; every sum of this answer is in USD, at "
+                                      "1 EUR = 1.25 USD (2026-11, bank).")
+    assert answer()["currency_note"] is None
+    assert PLANNER.fleets.answer(asked(currency="EUR", exchange=rate))["currency_note"] == found["currency_note"]
+    assert "GBP" in answer(exchange={"GBP": rate["EUR"]}, prices=[BASE["prices"][0] | {"currency": "GBP"}])[
+        "currency_note"]
     with pytest.raises(MissingFact, match="EUR"):
         answer(currency="EUR")
 
