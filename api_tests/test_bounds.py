@@ -124,7 +124,7 @@ def test_a_link_is_refused_by_its_own_names(client):
 
 
 @pytest.mark.parametrize(("axes", "pointer", "words"), [
-    ({"workload.concurrency": [4, 0]}, "/axes/workload.concurrency/1", "must be at least 1e-09, got 0"),
+    ({"workload.concurrency": [4, 0]}, "/axes/workload.concurrency/1", "must be greater than zero, got 0"),
     ({"deployment.engine": ["vllm", "none"]}, "/axes/deployment.engine/1", "must be one of"),
     ({"deployment.weights": [""]}, "/axes/deployment.weights/0", "at least 1 characters"),
     ({"deployment.zzz": [1]}, "/axes/deployment.zzz", "cannot be an axis"),

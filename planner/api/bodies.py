@@ -18,6 +18,8 @@ from planner.api.quick import shortcut_of
 
 MAX_DEPTH = 64
 """Levels of nesting read; config.json files have fewer than ten."""
+_SHOWN = 40
+"""Characters of a value that a sentence repeats."""
 _JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 
 
@@ -107,13 +109,18 @@ def _query_names(route: APIRoute) -> list[str]:
 
 
 def require_known(request: Request, known: list[str]) -> None:
-    """Refuse query parameters that the address does not have: a misspelt one would be silently ignored."""
+    """Refuse query parameters that the address does not have, and any said twice: one would be silently ignored."""
+    said = [name for name, _ in request.query_params.multi_items()]
     for name in request.query_params:
         if name not in known:
             name = name[:80]  # noqa: PLW2901 - a sentence is no place for more
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known) or 'none'}."
             raise Malformed(f"{name} is not a parameter of {request.url.path}.", pointer=f"/query/{name}", hint=hint)
+        if said.count(name) > 1:
+            values = " and ".join(repr(value[:_SHOWN]) for value in request.query_params.getlist(name)[:2])
+            raise Malformed(f"{name} is given {said.count(name)} times ({values}); it takes one value.",
+                            pointer=f"/query/{name}", hint="Send it once.")
 
 
 def require_json(request: Request) -> None:

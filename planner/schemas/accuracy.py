@@ -73,6 +73,7 @@ class ValidationAnswer(Answer):
                                                             "throughput and ttft that a row has.")
     groups: list[GroupErrors]
     learning: dict[str, Any] | None = None
+    warnings: list[str] = Field(description="Columns that nothing reads.")
     row_results: list[dict[str, Any]] | None = Field(None, description="With detail=rows.")
 
 
@@ -81,7 +82,10 @@ class LearntAnswer(Answer):
 
     calibration: dict[str, Any] = Field(description="The stored entry.")
     factor: float = Field(description="On step times: measured over predicted, shrunk [1].")
-    factor_interval: Pair = Field(description="90 % interval of what the correction leaves [1].")
+    factor_interval: Pair = Field(
+        description="What the correction leaves, not an interval of the factor: 90 % of measured step times are within "
+                    "these multiples of the corrected ones, at any load of the deployment [1].")
+    measured_over_corrected_interval: Pair = Field(description="factor_interval by what it is [1].")
     rows: list[dict[str, Any]]
     warnings: list[str]
 

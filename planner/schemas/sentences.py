@@ -16,6 +16,8 @@ _NAME = 80
 """Characters of a field's name that a sentence repeats."""
 _MOST = 50
 """Fields at fault that one refusal lists."""
+_WHOLE = 1e15
+"""Limits below it are written out where they are whole [1]."""
 _KINDS = {
     "int_type": "a whole number", "int_parsing": "a whole number", "int_from_float": "a whole number",
     "float_type": "a number", "float_parsing": "a number", "string_type": "a text", "bool_type": "true or false",
@@ -93,16 +95,16 @@ def _sentence(finding: Mapping[str, Any], name: str, known: Sequence[str]) -> st
         return f"{name} is not a field here; {_suggestion(name.rsplit('.', 1)[-1], known)}."
     if kind == "value_error":
         return f"{name}: {str(context.get('error', finding['msg'])).rstrip('.')}."
-    return f"{name} {_demand(kind, context, finding['msg'])}, got {_shown(finding.get('input'))}."
+    return f"{name} {_demand(kind, context, finding['msg'], finding.get('input'))}, got {_shown(finding.get('input'))}."
 
 
-def _demand(kind: str, context: Mapping[str, Any], message: str) -> str:
+def _demand(kind: str, context: Mapping[str, Any], message: str, value: object) -> str:
     """Return what a value should have been."""
     if kind in _KINDS:
         return f"must be {_KINDS[kind]}"
     if kind in _LIMITS:
         word, key = _LIMITS[kind]
-        return f"must be {word} {context[key]}"
+        return f"must be {_bound(word, context[key], value)}"
     if kind in _LENGTHS:
         word, key, unit = _LENGTHS[kind]
         return f"must have {word} {context[key]} {unit}"
@@ -111,6 +113,16 @@ def _demand(kind: str, context: Mapping[str, Any], message: str) -> str:
     if kind == "string_pattern_mismatch":
         return f"must match {context['pattern']}"
     return f"is refused ({message})"
+
+
+def _bound(word: str, limit: object, value: object) -> str:
+    """Return a limit in words: what must not be nothing is asked to be greater than zero, not at least 1e-09."""
+    nothing = isinstance(value, int | float) and value <= 0
+    if not isinstance(limit, int | float) or isinstance(limit, bool):
+        return f"{word} {limit}"
+    if (word == "more than" and limit == 0) or (word == "at least" and 0 < limit < 1 and nothing):
+        return "greater than zero"
+    return f"{word} {limit:.0f}" if limit == int(limit) and abs(limit) < _WHOLE else f"{word} {limit:g}"
 
 
 def _suggestion(wrong: str, known: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from planner.schemas.accuracy import (
 from planner.schemas.base import NO_NUL
 from planner.services.accuracy.files import Record, checked_rows, csv_records, json_records
 from planner.services.accuracy.validating import AT_ONCE_ROWS, packed
+from planner.services.pointers import at
 
 router = APIRouter(prefix="/v1", tags=["accuracy"], route_class=JsonRoute)
 _CSV, _JSON = "text/csv", "application/json"
@@ -79,7 +80,8 @@ def _records(request: Request, raw: bytes) -> list[Record]:
     if kind != _JSON:
         raise NotJson(f"The body is declared as {kind or 'nothing'}; this address reads text/csv and application/json.")
     body = checked(ValidateRequest, parse_json(raw))
-    return json_records(body.rows if isinstance(body, ValidateRequest) else ())
+    with at("/rows"):
+        return json_records(body.rows if isinstance(body, ValidateRequest) else ())
 
 
 @router.post("/calibrations/from-rows", operation_id="calibrate_from_rows", status_code=201,
@@ -89,11 +91,14 @@ def from_rows(body: FromRowsRequest, planner: Services, who: Who, key: Idempoten
 
     The rows move the prediction towards what was measured, less the fewer they are, and narrow its interval.
     """
-    learnt = planner.own_rows.learn(checked_rows(json_records(body.rows)))
+    with at("/rows"):
+        learnt = planner.own_rows.learn(checked_rows(json_records(body.rows)))
     given = {"id": body.id, "name": body.name, "notes": body.notes}
     document = {**{name: value for name, value in given.items() if value is not None}, **learnt.document}
     made = planner.resources.create("calibration", who, document, key)
     headers = {"ETag": etag(made.entry.version), "Location": f"/v1/calibrations/{made.entry.id}"}
     answer = {"calibration": shown(planner, made.entry, who.workspace), "factor": learnt.factor,
-              "factor_interval": learnt.factor_interval, "rows": learnt.rows, "warnings": learnt.warnings}
+              "factor_interval": learnt.factor_interval,
+              "measured_over_corrected_interval": learnt.factor_interval, "rows": learnt.rows,
+              "warnings": learnt.warnings}
     return json_answer(answer, 201, headers | (REPLAYED if made.replayed else {}))

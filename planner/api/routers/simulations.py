@@ -12,6 +12,8 @@ from planner.api.dependencies import Services, Who, problems
 from planner.api.routers.jobs import ACCEPTED, accepted
 from planner.schemas.jobs import JobAnswer
 from planner.schemas.simulate import SimulationRequest
+from planner.services.ports import Job
+from planner.services.simulation.question import simulation_question
 
 router = APIRouter(prefix="/v1", tags=["simulations"], route_class=JsonRoute)
 
@@ -25,4 +27,10 @@ async def simulate(body: SimulationRequest, planner: Services, who: Who,
     The result has percentiles of TTFT, TPOT, ITL and E2E with intervals, goodput, queue, cache occupancy,
     preemptions and time series, beside what the closed form says.
     """
-    return accepted(await run_in_threadpool(planner.jobs.submit, "simulation", body.model_dump(), who, key))
+    document = body.model_dump()
+
+    def submit() -> Job:
+        planner.simulations.check(simulation_question(document, who.workspace))
+        return planner.jobs.submit("simulation", document, who, key)
+
+    return accepted(await run_in_threadpool(submit))

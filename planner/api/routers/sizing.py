@@ -23,8 +23,9 @@ from planner.schemas.frontier import (
 )
 from planner.schemas.size import SizeAnswer, SizeRequest
 from planner.services.frontier.reading import frontier_question
-from planner.services.plan.question import Deployment
+from planner.services.plan.question import Deployment, PlanQuestion
 from planner.services.plan.reading import question_of
+from planner.services.pointers import at
 from planner.services.sizing.question import MOST_COMBINATIONS
 from planner.services.sizing.reading import sizing_question
 
@@ -61,7 +62,7 @@ async def frontier(body: FrontierRequest, planner: Services, who: Who) -> Respon
              responses=problems(404, 409))
 async def disaggregation(body: DisaggregationRequest, planner: Services, who: Who) -> Response:
     """Answer which integer split of GPUs into a prefill and a decode pool carries a rate; unstable ones are marked."""
-    question = question_of(body.base.model_dump(), who.workspace)
+    question = _base(body, who.workspace)
     prefill = None if body.prefill_deployment is None else Deployment(**body.prefill_deployment.model_dump())
     return json_answer(await run_in_threadpool(
         planner.whatifs.disaggregation, question, body.request_rate, body.gpus, prefill,
@@ -72,7 +73,7 @@ async def disaggregation(body: DisaggregationRequest, planner: Services, who: Wh
 async def speculation(body: SpeculationRequest, planner: Services, who: Who) -> Response:
     """Answer what a draft gains over batch, and the batch at which it stops paying."""
     return json_answer(planner.whatifs.speculation(
-        question_of(body.base.model_dump(), who.workspace), body.draft_tokens, body.acceptance, body.accepted_tokens,
+        _base(body, who.workspace), body.draft_tokens, body.acceptance, body.accepted_tokens,
         body.draft_step_share))
 
 
@@ -80,4 +81,10 @@ async def speculation(body: SpeculationRequest, planner: Services, who: Who) -> 
 async def prefix(body: PrefixRequest, planner: Services, who: Who) -> Response:
     """Answer what prefix-cache hits save at a rate, and what is left of them behind a router that ignores prefixes."""
     return json_answer(planner.whatifs.prefix(
-        question_of(body.base.model_dump(), who.workspace), list(body.hits), body.replicas, body.turns))
+        _base(body, who.workspace), list(body.hits), body.replicas, body.turns))
+
+
+def _base(body: DisaggregationRequest | SpeculationRequest | PrefixRequest, workspace: str) -> PlanQuestion:
+    """Return the plan that a what-if starts from."""
+    with at("/base"):
+        return question_of(body.base.model_dump(), workspace)

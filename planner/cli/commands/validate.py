@@ -44,12 +44,15 @@ def command(
 def _validated(plans: PlanService, path: Path, calibration: str, learn: int,
                other: Path | None) -> tuple[Validation, dict[str, Any]]:
     from planner.services.accuracy import scores
+    from planner.services.accuracy.files import unread_columns
     from planner.services.validation.comparison import compare
     from planner.services.validation.learning import MOST, learning_report
     from planner.services.validation.report import validate
 
-    found = validate(plans, _rows(path), calibration)
-    report = {"file": path.name, **scores.report(found)}
+    rows = _rows(path)
+    found = validate(plans, rows, calibration)
+    report = {"file": path.name, **scores.report(found),
+              "warnings": list(unread_columns([name for name in rows[0] if name] if rows else []))}
     if learn:
         report["learning"] = learning_report(found, min(learn, MOST))
     if other is not None:
@@ -91,6 +94,8 @@ def _show(name: str, report: dict[str, Any]) -> None:
     for kind in ("refused", "gated"):
         for entry in report[kind]:
             console.print(f"  {kind}: {entry['count']} {entry['reason']}")
+    for line in report["warnings"]:
+        console.print(f"! {line}", style="yellow", markup=False)
     table = empty("", "by", "quantity", "rows", "MAPE", "median", "p90", "bias", "in 90 %", left=2)
     table.title = None
     _lines(table, "all", report["metrics"])

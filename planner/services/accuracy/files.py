@@ -6,10 +6,11 @@ A fault of the whole file is refused in one sentence; a fault of one row is that
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.core.errors import InvalidQuantity
 
@@ -25,6 +26,12 @@ SERVING = ("model", "model_base", "engine", "gpu_sku", "n_gpus", "tp", "pp", "ep
            "isl", "osl", "concurrency", "spec_decode", "tok_s_per_gpu", "tpot_ms_mean", "itl_ms_mean", "ttft_ms_mean",
            "kind", "source")
 """Columns a file of each header must have; either header may have more."""
+_BESIDE = ("engine_version", "mode", "moe_dtype", "pp", "image", "n_gpus", "group", "prefill_workers", "prefill_tp",
+           "prefill_dp", "prefill_ep", "decode_workers", "decode_tp", "decode_dp", "decode_ep", "id",
+           "source_url_or_repo_path", "date_or_version", "params_note", "conc_effective", "output_tok_s_total",
+           "total_tok_s", "e2e_s", "req_s", "stat", "tpot_derived", "confidence", "notes", "core", "novel_combo",
+           "split")
+"""Further columns of either header, read or not."""
 KINDS = ("serving-concurrency", "single-stream", "static-decode", "offline-saturated")
 """How runs of the second header were loaded."""
 _NUMBERS = ("isl", "osl", "tp", "pp", "dp", "ep", "moe_tp", "n_gpus", "ttft_ms", "tpot_ms", "tpot_ms_mean",
@@ -46,6 +53,10 @@ class CheckedRows:
     """Row number of each record, from 1."""
     refused: tuple[tuple[int, str], ...]
     """(row number, reason)."""
+    columns: Mapping[int, str] = field(default_factory=dict)
+    """Row number → the column at fault, where it is one."""
+    warnings: tuple[str, ...] = ()
+    """Columns that nothing reads."""
 
 
 def csv_records(raw: bytes) -> list[Record]:
@@ -88,9 +99,12 @@ def header_of(columns: Sequence[str]) -> str:
     found = next((name for name, missing in lacking.items() if not missing), None)
     if found is None:
         nearest = min(lacking, key=lambda name: len(lacking[name]) / len(known[name]))
+        near = {name: difflib.get_close_matches(name, [c for c in columns if c], n=1, cutoff=0.7)
+                for name in lacking[nearest]}
+        meant = "".join(f"Is {found[0][:80]} meant to be {name}? " for name, found in near.items() if found)
         raise InvalidQuantity(
             f"The header is that of no measured-row file: it lacks {', '.join(lacking[nearest])}.", pointer="",
-            hint=f"The nearest header has the columns {', '.join(known[nearest])}.")
+            hint=f"{meant}The nearest header has the columns {', '.join(known[nearest])}.")
     return found
 
 
@@ -104,31 +118,48 @@ def checked_rows(records: Sequence[Record]) -> CheckedRows:
     good: list[Record] = []
     numbers: list[int] = []
     refused: list[tuple[int, str]] = []
+    columns: dict[int, str] = {}
     for number, record in enumerate(records, start=1):
-        reason = _fault(record, header)
-        if reason is None:
+        fault = _fault(record, header)
+        if fault is None:
             good.append(record)
             numbers.append(number)
-        else:
-            refused.append((number, reason))
-    return CheckedRows(records=tuple(good), numbers=tuple(numbers), refused=tuple(refused))
+            continue
+        reason, column = fault
+        refused.append((number, reason))
+        if column:
+            columns[number] = column
+    return CheckedRows(records=tuple(good), numbers=tuple(numbers), refused=tuple(refused), columns=columns,
+                       warnings=unread_columns([name for name in records[0] if name]))
 
 
-def _fault(record: Record, header: str) -> str | None:
-    """Why a row cannot be read; None when it can."""
+def unread_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """One sentence on each column that is none of either header: its values are not used."""
+    known = sorted({*SILICON, *SERVING, *_BESIDE})
+    found = []
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+            found.append(f"Column {name[:80]} is not read" + (f"; did you mean {close[0]}?" if close else "."))
+    return tuple(found)
+
+
+def _fault(record: Record, header: str) -> tuple[str, str] | None:
+    """Why a row cannot be read, and the column at fault or nothing; None when it can."""
     if "" in record:
-        return "more cells than the header has columns"
-    if any(len(value) > _LONGEST_CELL for value in record.values()):
-        return f"a cell longer than {_LONGEST_CELL} characters"
+        return "more cells than the header has columns", ""
+    long = next((name for name, value in record.items() if len(value) > _LONGEST_CELL), None)
+    if long is not None:
+        return f"a cell longer than {_LONGEST_CELL} characters", long
     empty = next((name for name in _NEEDED[header] if not record[name].strip()), None)
     if empty is not None:
-        return f"{empty} is empty"
+        return f"{empty} is empty", empty
     if header == "serving" and record["kind"] not in KINDS:
-        return "kind is none of " + ", ".join(KINDS)
+        return "kind is none of " + ", ".join(KINDS), "kind"
     numbers = (*_NUMBERS, "concurrency") if header == "silicon" else _NUMBERS
-    fault = next((found for name in numbers if (found := _number_fault(name, record.get(name, "")))), None)
+    fault = next(((found, name) for name in numbers if (found := _number_fault(name, record.get(name, "")))), None)
     if fault is None and not any(record[name] for name in _MEASURED[header]):
-        return "nothing measured: " + ", ".join(_MEASURED[header]) + " are empty"
+        return "nothing measured: " + ", ".join(_MEASURED[header]) + " are empty", ""
     return fault
 
 
@@ -144,5 +175,6 @@ def _number_fault(name: str, text: str) -> str | None:
     if not 0 <= value <= _LARGEST:
         return f"{name} is outside 0 to {_LARGEST:g}"
     if value < _LEAST.get(name, 0.0):
-        return f"{name} is less than {_LEAST[name]:g}"
+        least = _LEAST[name]
+        return f"{name} is less than {least:g}" if value or least >= 1 else f"{name} is not greater than zero"
     return None

@@ -38,7 +38,7 @@ class Learnt:
     factor: float
     """On step times [1]."""
     factor_interval: tuple[float, float]
-    """90 % interval of measured over corrected step times at any load of the deployment [1]."""
+    """90 % interval of measured over corrected step times at any load of the deployment, not of the factor [1]."""
     rows: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
 
@@ -71,13 +71,15 @@ class OwnRowsService:
         half = _half(spread)
         return Learnt(document=document, factor=factor, factor_interval=(float(np.exp(-half)), float(np.exp(half))),
                       rows=_shown(found, places, residual, factor),
-                      warnings=_warnings(residual, profile, prior))
+                      warnings=(*rows.warnings, *_warnings(residual, profile, prior)))
 
 
 def _refuse_unread(found: Validation) -> None:
     if found.refused:
         number, reason = min(found.refused.items())
-        raise InvalidQuantity(f"Row {number} cannot be used: {reason}.".replace("..", "."), pointer="/rows")
+        column = found.columns.get(number)
+        raise InvalidQuantity(f"Row {number} cannot be used: {reason}.".replace("..", "."),
+                              pointer=f"/rows/{number - 1}" + (f"/{column}" if column else ""))
 
 
 def _one_deployment(found: Validation, places: Array) -> Configuration:
@@ -95,7 +97,8 @@ def _residuals(found: Validation, places: Array) -> Array:
     residual: Array = np.where(np.isfinite(step), step, rate)
     if not np.isfinite(residual).all():
         number = found.rows[int(places[int(np.argmin(np.isfinite(residual)))])].number
-        raise InvalidQuantity(f"Row {number} has neither a time per output token nor a throughput.", pointer="/rows")
+        raise InvalidQuantity(f"Row {number} has neither a time per output token nor a throughput.",
+                              pointer=f"/rows/{number - 1}")
     return residual
 
 

@@ -39,7 +39,7 @@ class ValidationService:
                learn: int = 0) -> dict[str, Any]:
         """The contract's JSON, with each row's prediction and with learning from a few rows where asked."""
         found = self.validation(rows, calibration)
-        answer = scores_of(found)
+        answer = scores_of(found) | {"warnings": list(rows.warnings)}
         if learn:
             count = min(learn, MOST)
             answer["learning"] = learning_report(found, count) if found.rows else {"rows_learnt": count, "n": 0}
@@ -55,7 +55,9 @@ class ValidationService:
         named = tuple(replace(row, number=rows.numbers[row.number - 1]) for row in found.rows)
         refused = {rows.numbers[number - 1]: reason for number, reason in found.refused.items()}
         gates = {rows.numbers[number - 1]: reason for number, reason in found.gates.items()}
-        return replace(found, rows=named, refused={**refused, **dict(rows.refused)}, gates=gates)
+        columns = {rows.numbers[number - 1]: column for number, column in found.columns.items()}
+        return replace(found, rows=named, refused={**refused, **dict(rows.refused)}, gates=gates,
+                       columns={**columns, **rows.columns})
 
     def _known(self, calibration: str) -> None:
         """Refuse bounds, which are no predictions; an unknown id is refused row by row by the planner."""

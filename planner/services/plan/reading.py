@@ -9,6 +9,7 @@ from typing import Any
 from planner.core.errors import InvalidQuantity
 from planner.core.quantities.parse import context_length, count
 from planner.core.workload import Workload
+from planner.services.formats import deployment_of
 from planner.services.plan.question import Deployment, Objective, PlanQuestion
 
 DEFAULT_CONCURRENCY = 64.0
@@ -20,7 +21,7 @@ def question_of(document: Mapping[str, Any], workspace: str = "default") -> Plan
     """The question of a complete document, such as a validated request body."""
     asked = document.get("workload") or {}
     return PlanQuestion(
-        model=document["model"], sku=document["sku"], deployment=Deployment(**document.get("deployment") or {}),
+        model=document["model"], sku=document["sku"], deployment=deployment_of(document),
         workload=workload_of(asked), objective=Objective(**document.get("slo") or {}),
         usd_per_gpu_hour=(document.get("price") or {}).get("usd_per_gpu_hour"),
         calibration=document.get("calibration") or "auto", workspace=workspace,

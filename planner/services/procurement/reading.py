@@ -15,6 +15,7 @@ from planner.core.hardware.chip import Chip
 from planner.core.serving.objective import Objective
 from planner.core.workload import Workload as Lengths
 from planner.services.catalog import CatalogService
+from planner.services.formats import check_all_weights, check_cache, check_weights
 from planner.services.pointers import at
 from planner.services.procurement.book import Book, PriceReader
 from planner.services.procurement.demand import Load, load_of, unit_of
@@ -57,6 +58,7 @@ class ScenarioReader:
     def read(self, document: Fields, today: date, workspace: str) -> Read:
         """Return the scenario of a complete document; a fact that is missing is refused by name."""
         chips: dict[str, Chip] = {}
+        _check_formats(document)
 
         def chip_of(name: str) -> Chip:
             if name not in chips:
@@ -214,6 +216,16 @@ def _core_workload(asked: Fields, load: Load, replicas: list[Replica], notes: li
         unit=load.unit, input_tokens=asked["input_tokens"], output_tokens=asked["output_tokens"], rate_per_load=rate,
         headroom=asked["headroom"], spare=asked["spare_replicas"],
         sites=None if asked["sites"] is None else tuple(asked["sites"]), spot_share=asked["max_spot_share"])
+
+
+def _check_formats(document: Fields) -> None:
+    """Refuse formats of candidates and fixed fleets that are none."""
+    check_all_weights(document["candidates"]["weights"], "/candidates/weights")
+    check_cache(document["candidates"]["kv_cache"], "/candidates/kv_cache")
+    measured_as = {given["weights"] for workload in document["workloads"] for given in workload["measured"]}
+    for place, fleet in enumerate(document["fleets"]):
+        if fleet["weights"] not in {None, *measured_as}:
+            check_weights(fleet["weights"], f"/fleets/{place}/weights")
 
 
 def _named(document: Fields, chip_of: Any) -> list[str]:  # noqa: ANN401 - a function

@@ -10,6 +10,7 @@ from planner.core.errors import InvalidQuantity
 from planner.core.simulation.laws import Empirical, Fixed, LengthLaw, LogNormal, Uniform, law_of
 from planner.services.plan.question import PlanQuestion
 from planner.services.plan.reading import question_of
+from planner.services.pointers import at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,9 @@ def simulation_question(document: Mapping[str, Any], workspace: str = "default")
     given = {name: value for name, value in document.items() if name in {
         "mode", "requests", "warmup", "seed", "replicas", "router", "queue", "sessions", "priorities", "trace_scale",
         "percentile"} and value is not None}
+    with at("/plan"):
+        plan = question_of(document["plan"], workspace)
     return SimulationQuestion(
-        plan=question_of(document["plan"], workspace), input_law=law_from(document.get("input_law"), "input_law"),
+        plan=plan, input_law=law_from(document.get("input_law"), "input_law"),
         output_law=law_from(document.get("output_law"), "output_law"),
         trace=None if trace is None else trace.splitlines(), **given)

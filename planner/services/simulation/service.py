@@ -44,11 +44,16 @@ class SimulationService:
     def __init__(self, plans: PlanService) -> None:
         self._plans = plans
 
+    def check(self, question: SimulationQuestion) -> None:
+        """Refuse at once, and not in a job, names that are unknown and loads that are none."""
+        with at("/plan"):
+            check_workload(question.plan.workload)
+            self._plans.resolve(question.plan)
+
     def answer(self, question: SimulationQuestion, report: Callable[[float], None] = lambda _: None) -> dict[str, Any]:
         """Percentiles with intervals, time averages, conservation counts, and what the closed form said."""
         plan = question.plan
-        with at("/plan"):
-            check_workload(plan.workload)
+        self.check(question)
         if question.requests > MOST_REQUESTS:
             raise InvalidQuantity(f"A simulation plays at most {MOST_REQUESTS:,} requests.", pointer="/requests")
         with at("/plan"):

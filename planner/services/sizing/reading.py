@@ -9,7 +9,7 @@ import orjson
 
 from planner.core.serving.objective import Objective
 from planner.core.workload import Workload
-from planner.services.plan.question import Deployment
+from planner.services.formats import check_all_weights, deployment_of
 from planner.services.ports import Caller, Document
 from planner.services.sizing.question import Constraints, SizingQuestion
 from planner.services.sizing.service import SizingService
@@ -20,6 +20,7 @@ def sizing_question(document: Mapping[str, Any], workspace: str = "default") -> 
     """The question of a validated request body."""
     demand, slo = dict(document["demand"]), document.get("slo") or {}
     limits = document.get("constraints") or {}
+    check_all_weights(limits.get("formats") or (), "/constraints/formats")
     hourly = demand.pop("hourly_request_rates", [])
     return SizingQuestion(
         model=document["model"], skus=tuple(document.get("skus") or ()), workload=Workload(**demand),
@@ -28,7 +29,7 @@ def sizing_question(document: Mapping[str, Any], workspace: str = "default") -> 
             max_gpus=limits.get("max_gpus"), engines=tuple(limits.get("engines") or ("vllm",)),
             formats=tuple(limits.get("formats") or ()), headroom=limits.get("headroom", 0.2),
             spare_replicas=limits.get("spare_replicas", 0)),
-        deployment=Deployment(**document.get("deployment") or {}), hourly_rates=tuple(hourly),
+        deployment=deployment_of(document), hourly_rates=tuple(hourly),
         usd_per_gpu_hour=document.get("usd_per_gpu_hour") or {}, rank_by=document.get("rank_by", "cost"),
         simulate=document.get("verification", "simulated") == "simulated",
         calibration=document.get("calibration", "auto"), workspace=workspace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Prepared:
     """Place in ``rows`` → reason."""
     configurations: Mapping[int, Configuration]
     """Place in ``rows`` → configuration."""
+    pointers: Mapping[int, str] = field(default_factory=dict)
+    """Place in ``rows`` → field of the plan that was refused."""
 
     def predict(self, adjust: Adjust = lambda profile: profile) -> Predicted:
         """Predicted columns, one entry per row; nan where refused."""
@@ -49,6 +51,7 @@ class Prepared:
 def prepare(plans: PlanService, rows: Sequence[MeasuredRow], calibration: str = AUTO) -> Prepared:
     """Rows grouped by configuration; what the planner refuses keeps the planner's own reason."""
     refused: dict[int, str] = {}
+    pointers: dict[int, str] = {}
     places: dict[object, list[int]] = defaultdict(list)
     found: dict[int, Configuration] = {}
     for place, row in enumerate(rows):
@@ -56,11 +59,13 @@ def prepare(plans: PlanService, rows: Sequence[MeasuredRow], calibration: str = 
             configuration = configure(plans, row, calibration)
         except PlannerError as error:
             refused[place] = error.code if not error.detail else f"{error.code}: {error.detail}"
+            pointers |= {} if error.pointer is None else {place: error.pointer}
             continue
         found[place] = configuration
         places[configuration.key].append(place)
     cases = [case for members in places.values() for case in _cases(rows, members, found[members[0]])]
-    return Prepared(rows=tuple(rows), cases=tuple(cases), refused=refused, configurations=found)
+    return Prepared(rows=tuple(rows), cases=tuple(cases), refused=refused, configurations=found,
+                    pointers=pointers)
 
 
 def configure(plans: PlanService, row: MeasuredRow, calibration: str = AUTO) -> Configuration:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.core.errors import InvalidQuantity, PlannerError
 from planner.core.fitting.measured import Load, MeasuredRow
 from planner.core.quantities.units import MILLI
+from planner.services.pointers import at
 from planner.services.validation.labels import cache_of, engine_of, sku_of, weights_of
 
 Record = Mapping[str, str]
@@ -15,6 +16,14 @@ _SILICON = frozenset({"model", "gpu", "engine", "weight_dtype", "moe_tp", "measu
 _SERVING = frozenset({"model", "model_base", "gpu_sku", "n_gpus", "weight_dtype", "kind", "spec_decode"})
 _LOADS: Mapping[str, Load] = {"serving-concurrency": Load.CLOSED, "single-stream": Load.SINGLE,
                               "static-decode": Load.STATIC, "offline-saturated": Load.OFFLINE}
+_SHARED = {"/model": "model", "/deployment/weights": "weight_dtype", "/deployment/tensor_parallel": "tp",
+           "/deployment/data_parallel": "dp", "/deployment/expert_parallel": "ep", "/workload/input_tokens": "isl",
+           "/workload/output_tokens": "osl", "/workload/concurrency": "concurrency"}
+_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "silicon": {**_SHARED, "/sku": "gpu"},
+    "serving": {**_SHARED, "/sku": "gpu_sku", "/deployment/kv_cache": "kv_dtype",
+                "/deployment/pipeline_parallel": "pp"},
+}
 _REPLICA = frozenset({1, 2, 4, 8, 16})  # tensor-parallel sizes without attention data parallelism
 _RANDOM = "range ratio 0.8"
 
@@ -28,12 +37,19 @@ class Reading:
     """(row number, reason)."""
     header: str
     """silicon | serving."""
+    columns: Mapping[int, str]
+    """Row number → the column at fault, where it is one."""
+
+    def column_of(self, pointer: str | None) -> str | None:
+        """The column that a field of the plan was read from."""
+        return None if pointer is None else _COLUMNS[self.header].get(pointer)
 
 
 def read_rows(records: Iterable[Record]) -> Reading:
     """The measured rows of a file, recognised by its columns."""
     rows: list[MeasuredRow] = []
     unread: list[tuple[int, str]] = []
+    columns: dict[int, str] = {}
     reader: Callable[[int, Record], MeasuredRow] | None = None
     header = ""
     for number, record in enumerate(records, start=1):
@@ -44,7 +60,9 @@ def read_rows(records: Iterable[Record]) -> Reading:
             rows.append(reader(number, record))
         except (PlannerError, ValueError) as error:
             unread.append((number, getattr(error, "detail", str(error))))
-    return Reading(rows=tuple(rows), unread=tuple(unread), header=header)
+            if isinstance(error, PlannerError) and error.pointer:
+                columns[number] = error.pointer.strip("/")
+    return Reading(rows=tuple(rows), unread=tuple(unread), header=header, columns=columns)
 
 
 def _header(record: Record) -> str:
@@ -58,16 +76,16 @@ def _header(record: Record) -> str:
 
 def _silicon(number: int, record: Record) -> MeasuredRow:
     if record.get("mode", "agg") != "agg":
-        raise InvalidQuantity("disaggregated run: the batch of a worker is not stated")
+        raise InvalidQuantity("disaggregated run: the batch of a worker is not stated", pointer="/mode")
     gpus, problem = _gpus(record)
     data = min(_whole(record, "dp"), gpus)
     expert = min(_whole(record, "ep"), gpus)
-    weights = weights_of(record["weight_dtype"], record["engine"])
+    weights = _weights(record, "weight_dtype")
     dated = bool(record["measured"])
     return MeasuredRow(
         number=number, model=record["model"], sku=sku_of(record["gpu"]), engine=engine_of(record["engine"]),
         engine_label=record["engine"], weights=weights,
-        expert_weights=weights_of(record.get("moe_dtype") or record["weight_dtype"], record["engine"]), kv_cache="auto",
+        expert_weights=_weights(record, "moe_dtype" if record.get("moe_dtype") else "weight_dtype"), kv_cache="auto",
         input_tokens=float(record["isl"]), output_tokens=float(record["osl"]),
         concurrency=float(record["concurrency"]), load=Load.CLOSED, tensor=max(gpus // data, 1), data=data,
         expert=expert, gpus=gpus, tpot=_milliseconds(record, "tpot_ms"), ttft=_milliseconds(record, "ttft_ms"),
@@ -112,9 +130,9 @@ def _serving(number: int, record: Record) -> MeasuredRow:
     if data > 1 and tensor * pipeline == gpus and gpus % (pipeline * data) == 0:
         tensor = gpus // (pipeline * data)  # attention data parallelism inside the tensor-parallel group
     problem = "" if data == 1 or tensor * data * pipeline == gpus else "tp, pp and dp do not give the GPUs"
-    weights = weights_of(record["weight_dtype"], engine_label)
+    weights = _weights(record, "weight_dtype")
     if not record["isl"]:
-        raise InvalidQuantity("prompt length not stated")
+        raise InvalidQuantity("prompt length not stated", pointer="/isl")
     return MeasuredRow(
         number=number, model=_model(record), sku=sku_of(record["gpu_sku"]), engine=engine_of(engine_label),
         engine_label=engine_label, weights=weights, expert_weights=weights, kv_cache=cache_of(record["kv_dtype"]),
@@ -127,6 +145,12 @@ def _serving(number: int, record: Record) -> MeasuredRow:
         source=record["source"], group=record["source"],
         date=record.get("date_or_version", ""),
         speculative=record["spec_decode"] not in {"", "none"}, problem=problem)
+
+
+def _weights(record: Record, column: str) -> str:
+    """The weight format behind a column's label."""
+    with at(f"/{column}"):
+        return weights_of(record[column], record["engine"])
 
 
 def _arrives(record: Record) -> bool:
@@ -145,7 +169,7 @@ def _in_flight(record: Record, load: Load) -> float:
         return 1.0
     if load is Load.OFFLINE:
         return 0.0
-    raise InvalidQuantity(f"requests in flight not stated ({record.get('concurrency', '')!r})")
+    raise InvalidQuantity(f"requests in flight not stated ({record.get('concurrency', '')!r})", pointer="/concurrency")
 
 
 def _model(record: Record) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class Validation:
     refused: Mapping[int, str]
     """Row number → reason."""
     prepared: Prepared
+    columns: Mapping[int, str] = field(default_factory=dict)
+    """Row number → the column at fault of a refused row, where it is one."""
 
     def measured(self, quantity: str) -> Array:
         """A measured column; nan where the file has no number."""
@@ -80,13 +82,17 @@ def validate(plans: PlanService, records: Iterable[Record], calibration: str = A
     predicted = prepared.predict()
     refused = dict(reading.unread)
     refused |= {reading.rows[place].number: reason for place, reason in prepared.refused.items()}
+    columns = dict(reading.columns)
+    for place, pointer in prepared.pointers.items():
+        if (column := reading.column_of(pointer)) is not None:
+            columns[reading.rows[place].number] = column
     gates = gate_rows(reading.rows, same_model=lambda name: _architecture(prepared, reading.rows, name),
                       prompt_work=_prompt_work(prepared), fastest=_fastest(prepared))
     found = Validation(rows=reading.rows, predicted=predicted, low=np.empty(0), high=np.empty(0), gates=gates,
                        refused=refused, prepared=prepared)
     low, high = _intervals(found)
     return Validation(rows=reading.rows, predicted=predicted, low=low, high=high, gates=gates, refused=refused,
-                      prepared=prepared)
+                      prepared=prepared, columns=columns)
 
 
 def _architecture(prepared: Prepared, rows: Sequence[MeasuredRow], name: str) -> str:

@@ -97,7 +97,7 @@ def test_a_header_alone_has_nothing_to_score():
     ({"ttft_ms": "1e999"}, "ttft_ms is not a finite number"),
     ({"osl": "1e12"}, "osl is outside"),
     ({"tp": "-4"}, "tp is outside"),
-    ({"tpot_ms": "0"}, "tpot_ms is less than"),
+    ({"tpot_ms": "0"}, "tpot_ms is not greater than zero"),
     ({"isl": "0"}, "isl is less than 1"),
     ({"concurrency": "many"}, "concurrency is not a number"),
     ({"model": " "}, "model is empty"),
