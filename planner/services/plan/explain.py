@@ -17,8 +17,8 @@ _WHY = {
 
 def explanation(answer: dict[str, Any], *, load: str) -> str:
     """The answer in words: whether it works and how fast under what load, what limits it, what helps most."""
-    sentences = [_verdict(answer, load), _limit(answer)]
-    best = next((lever for lever in answer["levers"] if lever["helps"] and "Not a setting" not in lever["note"]), None)
+    sentences = [_verdict(answer, load), limit(answer)]
+    best = next((lever for lever in answer["levers"] if lever["helps"] and lever["setting"]), None)
     if best is not None:
         sentences.append(_best(best))
     return " ".join(sentences)
@@ -59,7 +59,8 @@ def _objective(serving: dict[str, Any]) -> str:
     return f" The objective is {'met' if serving['meets_slo'] else 'missed'}{at}."
 
 
-def _limit(answer: dict[str, Any]) -> str:
+def limit(answer: Mapping[str, Any]) -> str:
+    """What a decode step is limited by, and how far it is from the other limits."""
     decode = answer["decode"]
     share = decode["kv_fraction"]
     why = _WHY[decode["bound"]].format(weights=1 - share, cache=share)

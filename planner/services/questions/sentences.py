@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.core.fleet.break_even import api_usd, break_even_share, monthly_usd
 from planner.core.quantities.format import binary_bytes, counted, seconds, significant
-from planner.services.plan.explain import per_user
+from planner.services.plan.explain import limit, per_user
 from planner.services.questions.figures import dollars, rate
 from planner.services.questions.reply import Outcome
 from planner.services.questions.requests import load_words
@@ -146,18 +146,15 @@ _VERDICTS = {"batch": _batch, "cost": _cost, "why": _why}
 
 
 def limit_of(answer: Mapping[str, Any]) -> str:
-    """What limits, from the plan's explanation."""
-    if not answer["fit"]["fits"]:
-        return ""
-    sentences = [s for s in str(answer["explanation"]).split(". ") if s.startswith("Decoding ")]
-    return sentences[0].rstrip(".") + "." if sentences else ""
+    """What limits, as the plan's explanation says it."""
+    return limit(answer) if answer["fit"]["fits"] else ""
 
 
 def lever_of(answer: Mapping[str, Any]) -> str:
     """The best lever that is a setting."""
     for lever in answer["levers"]:
         effect = lever["effect"]
-        if lever["helps"] and "Not a setting" not in lever["note"] and effect["ratio"] is not None:
+        if lever["helps"] and lever["setting"] and effect["ratio"] is not None:
             return f"{lever['change']}: {effect['ratio']:.2f}× {_METRICS.get(effect['metric'], effect['metric'])}"
     return ""
 

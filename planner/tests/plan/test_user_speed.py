@@ -55,3 +55,11 @@ def test_assumptions_have_a_key_each() -> None:
         answer = PLANNER.plans.answer(question_of({"model": model, "sku": "h100"}))
         assert len(answer["assumption_keys"]) == len(answer["assumptions"]) == len(set(answer["assumption_keys"]))
         assert {"replica", "formats", "requests", "load", "memory", extra} <= set(answer["assumption_keys"])
+
+
+def test_levers_say_which_are_settings_and_the_explanation_names_one_of_those() -> None:
+    answer = PLANNER.plans.answer(question_of(QUESTION))
+    machines = {lever["change"] for lever in answer["levers"] if not lever["setting"]}
+    assert machines == {"1.5× memory bandwidth", "2× arithmetic peak"}
+    best = next(lever["change"] for lever in answer["levers"] if lever["setting"] and lever["helps"])
+    assert f"Best lever: {best} " in answer["explanation"]
