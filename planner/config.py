@@ -48,8 +48,8 @@ class Settings:
     """Days a finished job's result is kept."""
     fleet_seconds: float = 8.0
     """Longest a fleet question is optimised while its caller waits [s]; longer ones become jobs."""
-    sizing_steps: int = 1_000_000
-    """Simulated steps a sizing answered at once may take to verify its picks; some ten seconds [1]."""
+    sizing_steps: int = 650_000
+    """Simulated steps a sizing answered at once may take to verify its picks; some eight seconds [1]."""
     log_level: str = "info"
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The variables the settings were read from, for adapters with settings of their own (Slack)."""
@@ -70,7 +70,7 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings:
         upgrade_on_start=_flag(env, "PLANNER_UPGRADE_ON_START", default=True),
         job_result_days=float(_whole(env, "PLANNER_JOB_RESULT_DAYS", 7, 1, 3650)),
         fleet_seconds=_number(env, "PLANNER_FLEET_SECONDS", 8.0, 0.01, 60.0),
-        sizing_steps=_whole(env, "PLANNER_SIZING_STEPS", 1_000_000, 0, 1_000_000_000),
+        sizing_steps=_whole(env, "PLANNER_SIZING_STEPS", 650_000, 0, 1_000_000_000),
         log_level=_one_of(env, "PLANNER_LOG_LEVEL", "info", LOG_LEVELS),
         environment=dict(env),
     )

@@ -112,6 +112,30 @@ def _half_width(batch_values: Array) -> float:
     return STUDENT_90 * float(batch_values.std(ddof=1)) / math.sqrt(BATCHES)
 
 
+def most_missed(requests: int, percentile: float) -> int:
+    r"""Requests that may miss a target while a percentile of all can still keep it.
+
+    .. math:: n - \\lfloor q (n - 1) \\rfloor - 1
+
+    Parameters
+    ----------
+    requests : int
+        Measured in all [1].
+    percentile : float
+        Within [0, 1).
+
+    Returns
+    -------
+    int
+        [1]; with one more, the order statistic below the percentile misses the target itself.
+
+    Notes
+    -----
+    For the linear interpolation between order statistics that :func:`statistic` uses.
+    """
+    return requests - int(percentile * (requests - 1)) - 1
+
+
 def gap_quantile(recorder: Recorder, q: float) -> float:
     """Quantile of the gaps between tokens.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,8 +26,22 @@ from planner.core.simulation.system import Measure, System, pool_of, recorder_of
 
 def _drive(pool: Pool, jobs: Iterator[Job], recorder: Recorder, measure: Measure) -> SimulationResult:
     run = run_by_load if pool.router.lazy and len(pool.replicas) > 1 else run_in_turn
-    run(pool, jobs, recorder, measure.progress)
+    run(pool, jobs, recorder, measure.progress if measure.most_missed is None else _ending(recorder, measure))
     return summary_of(recorder, pool.replicas, measure)
+
+
+def _ending(recorder: Recorder, measure: Measure) -> Callable[[float], None]:
+    """Progress that ends a run once more requests missed a target than may: what is left cannot mend it."""
+    targets = [(column, target) for column, target in (
+        (recorder.ttft, measure.ttft_target), (recorder.tpot, measure.tpot_target)) if target is not None]
+
+    def progress(measured: float) -> None:
+        measure.progress(measured)
+        for column, target in targets:
+            if np.count_nonzero(np.array(column) > target) > (measure.most_missed or 0):
+                recorder.done = True
+
+    return progress
 
 
 def simulate_open(system: System, mix: Mix, rate: float, arrival_cv: float, measure: Measure) -> SimulationResult:

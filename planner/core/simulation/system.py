@@ -47,6 +47,8 @@ class Measure:
     tpot_target: float | None = None
     percentile: float = 0.95
     """Reported beside the usual ones [1]."""
+    most_missed: int | None = None
+    """Measured requests that may miss a target before the run is ended; None runs to its end [1]."""
     progress: Progress = field(default=_silent)
 
 

@@ -88,8 +88,8 @@ def lever_section(found: Sequence[Change], times: list[float], configuration: Co
             after = change.batch_factor * load.batch / time / change.configuration.layout.gpus
             effect = _effect("decode.tokens_per_s_per_gpu", before, after)
         helps = effect["after"] > 0 and (effect["ratio"] is None or effect["ratio"] >= USELESS)
-        rows.append({"change": change.text, "setting": change.real, "effect": effect, "note": _note(change, effect, step, time),
-                     "helps": helps})
+        rows.append({"change": change.text, "setting": change.real, "effect": effect,
+                     "note": _note(change, effect, step, time), "helps": helps})
     return sorted(rows, key=_worth)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from planner.core.serving.objective import Objective, largest, replicas_for
 from planner.core.simulation.arrivals import Mix
 from planner.core.simulation.laws import law_of
-from planner.core.simulation.results import SimulationResult
+from planner.core.simulation.results import SimulationResult, most_missed
 from planner.core.simulation.run import simulate_open
 from planner.core.simulation.system import Measure, System, work
 from planner.core.workload import Workload
@@ -60,6 +60,10 @@ class Allowance:
             raise Spent
         self.steps -= steps
 
+    def refund(self, steps: float) -> None:
+        """Give back the steps that a run ended before."""
+        self.steps += steps
+
 
 class Bench:
     """A replica of a candidate that can be run at any rate."""
@@ -82,14 +86,22 @@ class Bench:
         return work(self._system, self._mean_prompt, VERIFIED) <= MOST_WORK
 
     def run(self, rate: float, requests: int) -> SimulationResult | None:
-        """One replica at a rate; every rate meets the same requests. None when the measured ones starve."""
-        self._allowance.spend(work(self._system, self._mean_prompt, requests))
+        """One replica at a rate; every rate meets the same requests. None when the measured ones starve.
+
+        A run that can no longer keep the objective ends there: it fails as it would have at its end.
+        """
+        steps = work(self._system, self._mean_prompt, requests)
+        self._allowance.spend(steps)
         patience = Patience(most=STARVED * requests)
         try:
-            return simulate_open(self._system, self._mix, rate, self._arrival_cv, Measure(
-                requests=requests, percentile=self._objective.percentile, progress=patience.dealt))
+            goal = self._objective
+            result = simulate_open(self._system, self._mix, rate, self._arrival_cv, Measure(
+                requests=requests, percentile=goal.percentile, ttft_target=goal.ttft, tpot_target=goal.tpot,
+                most_missed=most_missed(requests, goal.percentile), progress=patience.dealt))
         except Starved:
             return None
+        self._allowance.refund(steps * (1.0 - result.requests / requests))
+        return result
 
     def passes(self, result: SimulationResult | None) -> bool:
         """Whether a run kept the objective."""

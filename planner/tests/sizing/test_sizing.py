@@ -231,3 +231,14 @@ def test_an_allowance_is_counted_in_steps():
     assert 0.0 < allowance.steps < 2_000.0
     with pytest.raises(Spent):
         bench.run(0.5, 1_000)
+
+
+def test_what_a_run_ended_before_is_not_spent():
+    candidate = next(iter(candidates(PLANNER.plans, QUESTION, "h100-sxm-80gb", [])))
+    spent = []
+    for rate in (1.0, 60.0):
+        allowance = Allowance(1e9)
+        bench = Bench(candidate, LOAD, Objective(ttft=0.6, tpot=0.03), allowance)
+        assert bench.passes(bench.run(rate, 2_000)) is (rate == 1.0)
+        spent.append(1e9 - allowance.steps)
+    assert spent[1] < 0.5 * spent[0]
