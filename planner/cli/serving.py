@@ -9,6 +9,7 @@ import sys
 import uvicorn
 
 from planner.bootstrap import Planner
+from planner.cli.native import silence_native_output
 from planner.config import Settings
 from planner.core.errors import AdapterError
 
@@ -23,7 +24,7 @@ def serve(planner: Planner, *, workers: int, as_json: bool) -> None:
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     sys.stdout.write(json.dumps({"url": url, "docs": f"{url}/docs", "database": redacted(settings.database_url)}) + "\n"
                      if as_json else f"Planner at {url} (API reference {url}/docs)\n")
-    sys.stdout.flush()
+    silence_native_output()
     supervisor = planner.supervisor() if settings.embedded_worker else None
     planner.close()
     if supervisor is not None:
