@@ -121,6 +121,9 @@ def test_buttons_edit_the_same_message(play):
         assert "weights fp8" in text_of(blocks)
         blocks = (await person.press(blocks, "edit:context"))["blocks"]
         assert "prompt 2,000" in text_of(blocks)
+        menu = next(e for b in blocks if b["type"] == "actions" for e in b["elements"] if e["action_id"] == "edit:sku")
+        usual = [sku.id for sku in person.planner.grammar.vocabulary.usual_skus()]
+        assert [option["value"] for option in menu["options"]] == usual[:100]
         blocks = (await person.press(blocks, "edit:sku", choose="l40s-48gb"))["blocks"]
         assert "1 × l40s-48gb" in text_of(blocks)
         assert "bound" in (await person.press(blocks, "edit:why"))["text"]

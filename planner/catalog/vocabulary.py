@@ -10,12 +10,15 @@ from planner.catalog.chips import ChipEntry, built_in_chips
 from planner.catalog.indexes import model_entries
 from planner.catalog.loader import catalog_root, raise_all, read_toml
 from planner.catalog.models import built_in_models
+from planner.catalog.prices import built_in_prices
 from planner.services.parse.vocabulary import ModelEntry, SkuEntry, Vocabulary
 
 _TENSORS = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
             "intermediate_size", "vocab_size", "n_routed_experts", "num_experts", "kv_lora_rank", "index_topk")
 """Config fields that decide the tensors' shapes; equal values mean equal answers."""
 _EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
+_ANNOUNCED = "announced"
+"""In the month of a part that nobody can have yet."""
 _NO_BOX = ("consumer", "workstation", "desktop", "soc", "module")
 """Form factors that are not sold as a node of several."""
 
@@ -56,9 +59,17 @@ def _model(identifier: str, record: Mapping[str, Any]) -> ModelEntry:
 
 def _sku(entry: ChipEntry) -> SkuEntry:
     chip, form = entry.chip, (entry.form_factor or "").lower()
+    had = entry.launched is not None and _ANNOUNCED not in entry.launched
     return SkuEntry(id=chip.id, name=chip.name, aliases=entry.aliases, vendor=chip.vendor,
                     architecture=chip.architecture, pipes=frozenset(chip.peaks),
+                    launched=str(entry.launched) if had else "", memory_bytes=chip.memory_bytes, listed=chip.id in _rented(),
                     box=0 if any(word in form for word in _NO_BOX) else chip.gpus_per_node)
+
+
+@cache
+def _rented() -> frozenset[str]:
+    """SKUs that a catalogued price is for."""
+    return frozenset(price.sku for price in built_in_prices())
 
 
 def _listed() -> dict[str, tuple[str, ...]]:

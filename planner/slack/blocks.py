@@ -171,7 +171,7 @@ def _models(parsed: Parsed, vocabulary: Vocabulary) -> list[tuple[str, str]]:
 
 def _skus(parsed: Parsed, vocabulary: Vocabulary) -> list[tuple[str, str]]:
     offered = parsed.choices.get("skus", ())
-    return [(s.name, s.id) for s in vocabulary.skus if not offered or s.id in set(offered)]
+    return [(s.name, s.id) for s in vocabulary.usual_skus() if not offered or s.id in set(offered)]
 
 
 def _unstated(parsed: Parsed) -> list[tuple[str, str, str | None, str | None]]:

@@ -196,7 +196,8 @@ class Desk:
     def card(self, reply: Reply, parsed: Parsed, key: str, picture: str | None, *, shared: bool = False) -> list[Block]:
         """The finished card."""
         notes = (*parsed.notes, *(warning(code) for code in parsed.warn))
-        menu = [] if len(parsed.parse.get("skus", ())) > 1 else [(s.name, s.id) for s in self.grammar.vocabulary.skus]
+        several = len(parsed.parse.get("skus", ())) > 1
+        menu = [] if several else [(s.name, s.id) for s in self.grammar.vocabulary.usual_skus()]
         return blocks.answer_card(
             reply,
             parsed.parse,

@@ -38,6 +38,12 @@ class SkuEntry:
     """Formats with arithmetic units (bf16, fp8, ...)."""
     box: int = 0
     """GPUs in the usual box of this part; 0 when it comes in none."""
+    launched: str = ""
+    """Month it could first be had, such as 2022-10; empty for one that is only announced."""
+    memory_bytes: float = 0.0
+    """[byte]."""
+    listed: bool = False
+    """Whether some provider's price for it is catalogued."""
 
     def has_fp8(self) -> bool:
         """Whether the part multiplies in fp8."""
@@ -55,6 +61,15 @@ class Vocabulary:
     sku_nicknames: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     """Short for a word of a name: ds → deepseek."""
+
+    def usual_skus(self) -> list[SkuEntry]:
+        """SKUs as menus show them: parts of servers that can be rented, other parts of servers, the rest; newest first.
+
+        Of one month the larger memory comes first, then the id decides.
+        """
+        by_name = sorted(self.skus, key=lambda s: (-s.memory_bytes, s.id))
+        newest = sorted(by_name, key=lambda s: s.launched, reverse=True)
+        return sorted(newest, key=lambda s: (not s.box, not s.listed))
 
     def sku(self, identifier: str) -> SkuEntry | None:
         """The SKU of that id."""
