@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from planner.calibration.kernels import attention, gemm, pointwise
+from planner.calibration.kernels import attention, gemm, pointwise, stream
 from planner.calibration.kernels.attention import Heads
+from planner.calibration.kernels.bench import Bench
 from planner.calibration.kernels.gemm import Shape
 from planner.calibration.processor import Contention
+from planner.calibration.record import streams
 from planner.calibration.suite import Run
 from planner.calibration.timers import timer_for
-from planner.calibration.timing import Patience, Timing, measure
+from planner.calibration.timing import Patience, Timer, Timing, measure
 from planner.calibration.transformer import Sizes, Transformer
 from planner.core.errors import MissingFact
 from planner.core.fitting.calibration import CalibratedCurve
@@ -25,6 +27,9 @@ from planner.core.operators.mixture import distinct_experts
 
 BOUND = {"cpu": 0.20, "cuda": 0.08, "mps": 0.20}
 """Largest median error a calibration may have to pass, by kind of device."""
+# Steps that run while others use the processors or the memory bus say nothing about the prediction.
+_OTHERS_NOISY, _UNDISTURBED_LEAST, _STREAM_LEAST = 0.10, 0.90, 0.90
+_STREAM_BYTES = 256e6  # [byte] of each tensor that memory is read with again
 _HEADS = Heads(query=32, cached=8, key_dim=128, value_dim=128)
 _SMALL = (Sizes(name="dense", hidden=2048, intermediate=5632, layers=4, vocabulary=32000, heads=_HEADS),
           Sizes(name="moe", hidden=2048, intermediate=1408, layers=3, vocabulary=32000, heads=_HEADS, experts=8,
@@ -139,6 +144,7 @@ def verify(run: Run, fitted: Sequence[CalibratedCurve], progress: Callable[[int,
     device = torch.device(run.device.spec)
     verdicts: list[Verdict] = []
     with torch.inference_mode():
+        before = stream_share(run, dtype, timer)
         for model in dict.fromkeys(s.model for s in steps):
             engine = Transformer(model, dtype, device, attention.decoders(kind, model.heads)[way])
             for step in (s for s in steps if s.model == model):
@@ -148,15 +154,40 @@ def verify(run: Run, fitted: Sequence[CalibratedCurve], progress: Callable[[int,
                 timing = measure(timer.sampler(ready, 1), _PATIENCE)
                 verdicts.append(Verdict(step=step, predicted_s=predicted[step], timing=timing))
             del engine
-    return report(verdicts, kind=kind, dtype=dtype, others=contention.share())
+        shares = [s for s in (before, stream_share(run, dtype, timer)) if s is not None]
+    return report(verdicts, kind=kind, dtype=dtype, others=contention.share(), streamed=min(shares, default=None))
 
 
-def report(verdicts: Sequence[Verdict], *, kind: str, dtype: str, others: float | None) -> dict[str, Any]:
+def stream_share(run: Run, dtype: str, timer: Timer) -> float | None:
+    """Memory's rate now over its rate when kernels were timed [1]; None where no stream was timed."""
+    then = streams(run, dtype)
+    if not then:
+        return None
+    bench = Bench(run.device, dtype)
+    ratios = []
+    for case in stream.cases(dtype, min(_STREAM_BYTES, bench.arena_bytes / 4)):
+        ready = case.build(bench)
+        now = case.ask.traffic / measure(timer.sampler(ready.run, ready.rotations), _PATIENCE).seconds
+        ratios += [now / then[case.implementation]] if case.implementation in then else []
+    return median(ratios)
+
+
+def report(verdicts: Sequence[Verdict], *, kind: str, dtype: str, others: float | None,
+           streamed: float | None = None) -> dict[str, Any]:
     """The verdicts as a document: signed errors, their median, the bound, and whether the machine was quiet."""
     errors = [abs(v.error) for v in verdicts]
     undisturbed = sum(v.timing.usable for v in verdicts) / len(verdicts)
+    reasons = []
+    if others is not None and others > _OTHERS_NOISY:
+        reasons.append(f"other processes used {others:.0%} of the processors")
+    if undisturbed < _UNDISTURBED_LEAST:
+        reasons.append(f"{1 - undisturbed:.0%} of the steps could not be timed undisturbed")
+    if streamed is not None and streamed < _STREAM_LEAST:
+        reasons.append(f"memory reached {streamed:.0%} of the rate it had when kernels were timed")
     return {"dtype": dtype, "bound": BOUND[kind], "median_error": median(errors), "worst_error": max(errors),
             "passed": median(errors) <= BOUND[kind], "others_share": others, "undisturbed_share": undisturbed,
+            "stream_share": streamed,
+            "noisy": f"The machine was not quiet: {' and '.join(reasons)}." if reasons else None,
             "steps": [{"model": v.step.model.name, "kind": v.step.kind, "batch": v.step.batch,
                        "context_tokens": v.step.context, "predicted_s": v.predicted_s,
                        "measured_s": v.timing.seconds, "error": v.error} for v in verdicts]}

@@ -62,7 +62,8 @@ def _sku(entry: ChipEntry) -> SkuEntry:
     had = entry.launched is not None and _ANNOUNCED not in entry.launched
     return SkuEntry(id=chip.id, name=chip.name, aliases=entry.aliases, vendor=chip.vendor,
                     architecture=chip.architecture, pipes=frozenset(chip.peaks),
-                    launched=str(entry.launched) if had else "", memory_bytes=chip.memory_bytes, listed=chip.id in _rented(),
+                    launched=str(entry.launched) if had else "", memory_bytes=chip.memory_bytes,
+                    listed=chip.id in _rented(),
                     box=0 if any(word in form for word in _NO_BOX) else chip.gpus_per_node)
 
 

@@ -66,8 +66,9 @@ def _verification(result: dict[str, Any] | None) -> list[str]:
              f"{s['predicted_s'] * 1e3:9.3f} ms, measured {s['measured_s'] * 1e3:9.3f} ms, {s['error']:+.1%}"
              for s in result["steps"]]
     word = "passed" if result["passed"] else "FAILED"
+    noisy = result.get("noisy")
     return [*lines, (f"Verification {word}: median error {result['median_error']:.1%} over {len(lines)} steps "
-                     f"(bound {result['bound']:.0%}).")]
+                     f"(bound {result['bound']:.0%}).{'' if noisy is None else f' {noisy} Run it again when it is.'}")]
 
 
 def _sheet(record: dict[str, Any], sku: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""The quick calibration for real on this processor, in a process of its own; needs torch and about two minutes."""
+"""The quick calibration for real on this processor; needs torch, the machine to itself and two minutes."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(320)
 def test_this_machine_is_calibrated_and_its_steps_are_predicted():
     command = [sys.executable, "-m", "planner.cli.main", "calibrate", "--device", "cpu", "--quick", "--verify",
@@ -21,5 +21,9 @@ def test_this_machine_is_calibrated_and_its_steps_are_predicted():
         return
     # 10 % on an idle machine; others' use of the memory bus shows in the kernels, and is reported as noise.
     assert record["left_out_median_error"] <= (0.15 if record["noise"]["noisy"] else 0.10)
-    assert record["verify"]["median_error"] <= record["verify"]["bound"]
-    assert done.returncode == 0
+    proof = record["verify"]
+    assert proof["passed"] == (proof["median_error"] <= proof["bound"])
+    assert done.returncode == (0 if proof["passed"] else 1)
+    # Memory that others slowed between the kernels and the steps is told; a quiet machine must pass.
+    assert proof["passed"] or proof["noisy"] or record["noise"]["noisy"]
+    assert proof["median_error"] <= 2 * proof["bound"]

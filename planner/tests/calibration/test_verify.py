@@ -95,3 +95,11 @@ def test_the_bound_decides():
     assert not report([verdict(1.3)], kind="cpu", dtype="fp32", others=None)["passed"]
     assert not report([verdict(1.1)], kind="cuda", dtype="bf16", others=None)["passed"]
     assert len(steps_for("cuda")) == 16
+    assert good["noisy"] is None
+    busy = report([verdict(1.3)], kind="cpu", dtype="fp32", others=0.4, streamed=0.7)
+    assert not busy["passed"]  # a bound that was not met is not met, whoever is to blame
+    for words in ("other processes used 40%", "memory reached 70% of the rate"):
+        assert words in busy["noisy"]
+    shaken = dataclasses.replace(verdict(1.0), timing=Timing(seconds=1.0, low=1.0, high=1.0, samples=1, disturbed=0.9,
+                                                             usable=False))
+    assert "could not be timed undisturbed" in report([shaken], kind="cpu", dtype="fp32", others=None)["noisy"]
