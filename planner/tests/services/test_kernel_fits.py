@@ -42,9 +42,10 @@ def test_gated_and_refused_rows_are_counted() -> None:
 
 def test_one_files_cached_rows_gate_the_other_file_too() -> None:
     cached = [gemm(m, 4096, 2048, latency_us="2.2") for m in (1, 32)]  # 8.4 MB in less than H100 needs: from cache
-    first, second = kernel_tables([*GEMMS, *cached], chip), kernel_tables([gemm(64, 4096, 4096)], chip)
+    labelled = gemm(1, 1024, 2048, gate="host_floor")
+    first, second = kernel_tables([*GEMMS, *cached, labelled], chip), kernel_tables([gemm(64, 4096, 4096)], chip)
     (table,) = merged([*first.tables, *second.tables], chip)
-    assert table.gated["faster_than_roofline"] == 2
+    assert (table.gated["faster_than_roofline"], table.gated["host_floor"]) == (2, 1)
     assert table.features["traffic"].min() >= 52_428_800  # L2 of H100, chips/nvidia/h100-sxm-80gb.toml
     assert table.gated["fits_in_l2"] + table.time.size == len(GEMMS) + 1
 
