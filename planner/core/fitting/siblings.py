@@ -16,8 +16,9 @@ from planner.core.fitting.forms import Form, Values
 from planner.core.fitting.measurement import KernelTable
 
 # Width of the prior on ln(value) around the median of sister chips, and around other formats' on the same chip: of
-# 0.02 to 0.2 these gave the smallest errors on shapes left out (docs/adr/0030).
-_SISTER_WIDTH, _FORMAT_WIDTH = 0.03, 0.1
+# 0.02 to 0.2 these gave the smallest errors on shapes left out (docs/adr/0030). Latent attention was timed at five head
+# counts, so that a fold knows least of its own; other kernels' shares move with a chip's ratio of memory to arithmetic.
+_SISTER_WIDTH, _LATENT_WIDTH, _FORMAT_WIDTH = 0.1, 0.03, 0.1
 # Blocks of latent attention in several weight formats share their attention, not their projections or their floor.
 _ATTENTION = frozenset({"growth", "memory", "compute", "serial", "passes", "partial_tile", "reuse"})
 
@@ -54,7 +55,7 @@ def siblings(table: KernelTable, tables: Sequence[KernelTable], architecture: Ma
     sisters = tuple(t for t in tables if t.chip != table.chip and _kernel(t) == _kernel(table)
                     and architecture[t.chip] == architecture[table.chip])
     if sisters:
-        return Siblings(tables=sisters, width=_SISTER_WIDTH)
+        return Siblings(tables=sisters, width=_LATENT_WIDTH if _cache(table) else _SISTER_WIDTH)
     formats = tuple(t for t in tables if t.key != table.key and _cache(t) == _cache(table)
                     and (t.operator, t.chip, t.engine) == (table.operator, table.chip, table.engine))
     return Siblings(tables=formats, shared=_ATTENTION, width=_FORMAT_WIDTH) if _cache(table) else Siblings()
