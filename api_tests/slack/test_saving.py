@@ -21,6 +21,15 @@ def test_save_as_a_scenario(play):
         assert "Saved as scenario summariser" in saved["text"]
         scenario = (await person.client.get("/v1/scenarios/summariser")).json()
         assert scenario["question"]["parse"]["model"] == "meta-llama/llama-3.1-8b"
+        await person.say("cost of llama 3.3 70b on h100", stamp="7.8")
+        assert "Saved as scenario bill" in (await person.say("save bill", thread="7.8"))["text"]
+        plan = (await person.client.get("/v1/scenarios/bill")).json()["plans"][0]  # the one that was answered
+        assert (plan["deployment"]["tensor_parallel"], plan["workload"]["concurrency"]) == (4, 64)
+        assert (await person.client.post("/v1/plan", json=plan)).json()["fit"]["fits"]
+        await person.say("how many h100 for 500 users?", stamp="7.9")  # the model is still to be said
+        assert "Saved as scenario open" in (await person.say("save open", thread="7.9"))["text"]
+        assert (await person.client.get("/v1/scenarios/open")).json()["plans"] == []
+        assert "Nothing to watch yet" in (await person.say("watch open", thread="7.9"))["text"]
         again = await person.say("save summariser", thread="7.7")
         assert "Not saved" in again["text"]
         assert "Ask something in a thread first" in (await person.command("save it"))["text"]

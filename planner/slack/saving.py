@@ -13,7 +13,6 @@ from planner.core.errors import PlannerError
 from planner.services.conversations import Watch
 from planner.services.parse import Parsed
 from planner.services.ports import Caller
-from planner.services.questions.requests import options_of
 from planner.slack import blocks
 from planner.slack.elements import escaped, section
 from planner.slack.places import ResponseAddress, Thread
@@ -86,9 +85,13 @@ class Saving:
     ) -> str:
         """Save or watch a request under a name, its own when none is given."""
         name = name or _name_of(context)
-        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]), demand=context.get("demand", {}))
+        parsed = Parsed(intent=context["intent"], parse=dict(context["parse"]), demand=context.get("demand", {}),
+                        ask=tuple(context.get("ask") or ()))
         if verb == "save":
             return await self._save(desk, question, parsed, name)
+        if parsed.ask:
+            await self._tell(desk, question, "Nothing to watch yet: first say what I asked for above.")
+            return "watch:open"
         if len(await desk.memory.on_disk(desk.memory.store.watches, question.team)) >= MOST_WATCHES:
             await self._tell(
                 desk, question, f"This workspace already has {MOST_WATCHES} watches; end one with unwatch NAME."
@@ -110,14 +113,12 @@ class Saving:
         return "watch"
 
     async def _save(self, desk: Desk, question: Question, parsed: Parsed, name: str) -> str:
-        options = (
-            options_of(parsed.parse, desk.grammar.vocabulary, intent=parsed.intent) if parsed.parse.get("skus") else ()
-        )
+        outcomes = () if parsed.ask else (await desk.compute(parsed)).outcomes
         document = {
             "id": name,
             "name": name,
             "question": {"intent": parsed.intent, "parse": parsed.parse},
-            "plans": [option.placed(option.layouts[0]) for option in options],
+            "plans": [dict(outcome.document) for outcome in outcomes if outcome.document],
         }
         caller = Caller(name=f"slack:{question.team}/{question.user}")
         try:
