@@ -6,7 +6,7 @@ from html import escape
 
 from planner.cli import procurement_charts as charts
 from planner.cli.procurement_rows import Answer, Cell, Sheet, plain, sheets
-from planner.core.quantities.format import significant
+from planner.core.quantities.format import counted, significant
 
 _STYLE = """
 :root{color-scheme:light}*{box-sizing:border-box}
@@ -98,7 +98,7 @@ def _table(sheet: Sheet) -> str:
     rows = "".join("<tr>" + "".join(f"<td{mark(i)}>{_cell(cell)}</td>" for i, cell in enumerate(row)) + "</tr>"
                    for row in sheet.rows[:MOST_ROWS])
     more = len(sheet.rows) - MOST_ROWS
-    tail = f'<p class="meta more">{more} more rows in the CSV or XLSX.</p>' if more > 0 else ""
+    tail = f'<p class="meta more">{counted(more, "more row")} in the CSV or XLSX.</p>' if more > 0 else ""
     return f"<h2>{escape(sheet.title)}</h2><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{tail}"
 
 

@@ -61,7 +61,7 @@ def simulate(
     if as_json:
         typer.echo(json.dumps(answer))
     else:
-        _print(answer)
+        _print(answer, question.plan.objective)
 
 
 def _with_progress(planner: Any, question: Any) -> dict[str, Any]:  # noqa: ANN401 - typed in its module
@@ -75,7 +75,7 @@ def _with_progress(planner: Any, question: Any) -> dict[str, Any]:  # noqa: ANN4
     return found
 
 
-def _print(answer: dict[str, Any]) -> None:
+def _print(answer: dict[str, Any], objective: Any) -> None:  # noqa: ANN401 - typed in its module
     from planner.cli.tables import console, number, share, table, time, whole
 
     screen = console()
@@ -95,7 +95,7 @@ def _print(answer: dict[str, Any]) -> None:
             ("output tokens/s", number(answer["output_tokens_per_s"])), ("mean batch", number(answer["mean_batch"])),
             ("KV occupancy", share(answer["cache_occupancy"])), ("busy", share(answer["utilization"])),
             ("waiting, mean", number(answer["mean_waiting"])), ("preemptions", whole(answer["preemptions"])),
-            ("objective met", share(answer["attainment"])),
+            *([("objective met", share(answer["attainment"]))] if objective.ttft_s or objective.tpot_s else []),
             ("closed form TTFT, one replica", time(closed["ttft_s"])),
             ("closed form ITL, one replica", time(closed["itl_s"]))):
         facts.add_row(label, value)

@@ -61,6 +61,7 @@ def size(
 
 def _print(answer: dict[str, Any]) -> None:
     from planner.cli.tables import console, number, table, time
+    from planner.core.quantities.format import counted
 
     screen = console()
     picks: dict[int, list[str]] = {}
@@ -76,7 +77,7 @@ def _print(answer: dict[str, Any]) -> None:
     screen.print(rows if answer["options"] else "No option keeps the objective.")
     more = len(answer["options"]) - SHOWN
     if more > 0:
-        screen.print(f"{more} more options: --json lists them.")
+        screen.print(f"{counted(more, 'more option')}: --json shows all.")
     for loser in answer["rejected"][:SHOWN]:
         screen.print(f"– {loser['sku']} {_layout(loser['deployment'])}: {loser['reason']}", style="dim")
     for line in ["GPUs: replicas × GPUs of each; req/s: what one replica carries; ✓: verified by simulation.",

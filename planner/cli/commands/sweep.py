@@ -65,6 +65,18 @@ def sweep(
         typer.echo(json.dumps(as_document(columns)))
     elif file is None and plot is None:
         _print(columns)
+        _say_load(base, axes)
+
+
+def _say_load(base: dict[str, Any], axes: dict[str, Any]) -> None:
+    """Name the load of a sweep that was given none."""
+    from planner.cli.tables import console
+    from planner.services.plan.evidence import load_words
+    from planner.services.plan.reading import workload_of
+
+    given = {*base.get("workload", {}), *(name.removeprefix("workload.") for name in axes)}
+    if not given & {"concurrency", "request_rate", "batch"}:
+        console().print(f"At {load_words(workload_of({}), assumed=True)}.", style="dim")
 
 
 def _with_progress(planner: Any, base: dict[str, Any], axes: Any, metrics: list[str]) -> Columns:  # noqa: ANN401 - loaded late
@@ -80,6 +92,7 @@ def _with_progress(planner: Any, base: dict[str, Any], axes: Any, metrics: list[
 
 def _print(columns: Columns) -> None:
     from planner.cli.tables import console, table
+    from planner.core.quantities.format import counted
     from planner.services.sweep.output import flat
 
     names = flat(columns)
@@ -93,7 +106,7 @@ def _print(columns: Columns) -> None:
     screen = console()
     screen.print(rows)
     if count > SHOWN:
-        screen.print(f"{count - SHOWN:,} more rows: write them with --file out.csv")
+        screen.print(f"{counted(count - SHOWN, 'more row')}: write all with --file out.csv")
     for refusal in columns.refused:
         screen.print(f"! {refusal['at']}: {refusal['detail']}", style="yellow")
 

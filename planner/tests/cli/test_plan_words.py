@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -89,3 +91,25 @@ def test_sweeps_print_whole_numbers_and_dashes() -> None:
     assert "nan" not in text
     assert lines[-1] == "yes"
     assert lines[-2] == "–"
+
+
+def test_a_sweep_without_a_load_says_which_it_took() -> None:
+    axis = ("--axis", "weights=bf16,fp8")
+    words = "At 64 requests in flight (assumed, as no load was given)."
+    assert words in said("sweep", "llama-3.1-8b", "h100", *axis)
+    assert "assumed" not in said("sweep", "llama-3.1-8b", "h100", *axis, "--concurrency", "64")
+    assert "assumed" not in said("sweep", "llama-3.1-8b", "h100", *axis, "--axis", "rate=1,2")
+
+
+def test_a_simulation_without_an_objective_says_nothing_of_one() -> None:
+    asked = ("simulate", "llama-3.1-8b", "h100", "--rate", "2", "--requests", "200")
+    assert "objective met" not in said(*asked)
+    assert "objective met" in said(*asked, "--ttft", "1")
+
+
+@pytest.mark.parametrize(("left", "words"), [(1, "1 more option:"), (2, "2 more options:")])
+def test_one_option_more_is_one(left: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("size", "llama-3.1-8b", "h100", "--rate", "5", "--closed-form")
+    count = len(json.loads(said(*asked, "--json"))["options"])
+    monkeypatch.setattr("planner.cli.commands.size.SHOWN", count - left)
+    assert f"{words} --json shows all." in said(*asked)
