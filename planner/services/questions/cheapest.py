@@ -46,8 +46,9 @@ def choice_note(outcome: Outcome) -> str:
     layout = outcome.layout
     count = 0 if layout is None or outcome.answer is None else int(outcome.answer["deployment"]["gpus"])
     copies = layout.replicas if layout is not None else 0
-    return (f"GPUs not said: {copies * count} × {outcome.option.document['sku']} "
-            f"for the least cost per token, with {HEADROOM:.0%} to spare")
+    priced = lookup(outcome.answer or {}, "cost.usd_per_million_output_tokens") is not None
+    why = "the least cost per token" if priced else "the most tokens from a GPU"
+    return f"GPUs not said: {copies * count} × {outcome.option.document['sku']} for {why}, with {HEADROOM:.0%} to spare"
 
 
 def _per_token(outcome: Outcome) -> tuple[bool, float, float]:

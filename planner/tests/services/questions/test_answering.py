@@ -178,6 +178,13 @@ def test_a_cost_without_a_count_is_of_the_cheapest_layout_that_carries_the_load(
     assert any(note.startswith("GPUs not said") for note in found.assumptions)
 
 
+def test_without_a_price_a_gpu_is_chosen_for_its_tokens(planner):
+    found = reply(planner, "gpt-oss-120b: h100 vs mi300x at 10 rps")
+    notes = {note.split(" × ")[1].split(" ")[0]: note for note in found.assumptions if note.startswith("GPUs not said")}
+    assert "least cost per token" in notes["h100-sxm-80gb"]
+    assert "most tokens from a GPU" in notes["mi300x-192gb"]
+
+
 def test_a_cost_without_a_load_says_what_full_gpus_cost(planner):
     line = next(line for line in reply(planner, "cost of llama 70b on h100").lines if line.startswith("Full"))
     assert "$0." in line
