@@ -53,3 +53,19 @@ def test_some_models_on_some_skus(model: str) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_on_every_sku(model: str) -> None:
     assert check(model, SKUS, FORMATS) > 100
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize("model", ["deepseek-ai/deepseek-v3", "meta-llama/llama-3.1-70b"])
+def test_an_eight_bit_cache_is_no_faster_than_physics(model: str, engine: str) -> None:
+    value = PLANNER.catalog.model(model).value
+    table = lower(value, layout=Layout(), scheme=scheme_for(value, "auto"), cache=cache_format("fp8"))
+    batch, context = np.array([1.0, 64.0, 1024.0])[:, None], np.array([1.0, 2000.0, 50000.0, 1e6])[None, :]
+    for name in SKUS:
+        chip = PLANNER.catalog.sku(name).value
+        try:
+            ideal, real = bind(table, chip), bind(table, chip, PLANNER.plans.profile_of(chip, engine))
+        except MissingFact:
+            continue
+        fast, slow = decode_step(ideal, batch, context), decode_step(real, batch, context)
+        assert (slow.time >= fast.time * (1 - 1e-9)).all(), (name, slow.names)
