@@ -128,8 +128,9 @@ def _time(answer: dict[str, Any]) -> Table:
     for line in sorted(decode["operators"], key=lambda o: -o["time_s"]):
         if line["time_s"] < 0.01 * total:
             continue
-        rows.add_row(line["name"], line["bound"], time(line["time_s"]), share(line["time_s"] / total),
-                     number(line["intensity_flop_per_byte"]))
+        window = line.get("window_tokens")
+        rows.add_row(line["name"] + (f", last {window:,.0f}" if window else ""), line["bound"], time(line["time_s"]),
+                     share(line["time_s"] / total), number(line["intensity_flop_per_byte"]))
     if decode["overhead_s"] >= 0.01 * total:
         rows.add_row("launches and host", "overhead", time(decode["overhead_s"]),
                      share(decode["overhead_s"] / total), DASH)

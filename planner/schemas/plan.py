@@ -131,6 +131,7 @@ class OperatorLine(Answer):
     intensity_flop_per_byte: float | None
     time_s: float
     bound: str
+    window_tokens: float | None = Field(default=None, description="Context an attention row sees at most; null is all.")
 
 
 class Decode(Answer):

@@ -103,7 +103,8 @@ class PlanService:
         answer: dict[str, Any] = {
             "model": configuration.resolved.model_id, "sku": configuration.resolved.chip.id,
             "deployment": _deployment(configuration, deployment), "fit": fit_section(fit),
-            "decode": decode_section(configuration, load, step), "prefill": prefill_section(timed.prompt),
+            "decode": decode_section(configuration, load, step),
+            "prefill": prefill_section(configuration, timed.prompt),
             "precision": precision_section(varied.formats, timed.formats, deployment, load),
             "serving": steady and serving_section(configuration, steady, question), "cost": None,
             "levers": lever_section(varied.changes, timed.levers, configuration, deployment, load, fit, step.time_s),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from planner.core.execution.prompt import PromptCost
 from planner.core.execution.summary import StepSummary
 from planner.core.memory.fit import MemoryFit
+from planner.core.operators.attention import Cores
 from planner.core.quantities.arrays import Numeric
 from planner.core.quantities.numeric import Number
 from planner.core.serving.steady_state import Limit, SteadyState
@@ -44,10 +45,19 @@ def _traffic(summary: StepSummary) -> Answer:
             "total_bytes": summary.total_bytes}
 
 
-def _operators(summary: StepSummary) -> list[Answer]:
-    return [{"name": o.name, "count": o.executions, "flop": o.flop, "traffic_bytes": o.traffic_bytes,
-             "link_bytes": o.link_bytes, "intensity_flop_per_byte": o.intensity, "time_s": o.time_s, "bound": o.bound}
-            for o in summary.operators]
+def _operators(summary: StepSummary, cores: Cores) -> list[Answer]:
+    """Every operator row; attention rows with the window that tells them from their likes."""
+    windows: dict[str, list[float]] = {}
+    for name, window in zip(cores.names, (cores.span * cores.stride).tolist(), strict=True):
+        windows.setdefault(name, []).append(window)
+    lines = []
+    for o in reversed(summary.operators):  # projections may share a name with their core and come before it
+        window = windows[o.name].pop() if windows.get(o.name) else inf
+        lines.append({
+            "name": o.name, "count": o.executions, "flop": o.flop, "traffic_bytes": o.traffic_bytes,
+            "link_bytes": o.link_bytes, "intensity_flop_per_byte": o.intensity, "time_s": o.time_s, "bound": o.bound,
+            "window_tokens": window if isfinite(window) else None})
+    return lines[::-1]
 
 
 def decode_section(configuration: Configuration, load: Load, summary: StepSummary) -> Answer:
@@ -71,7 +81,7 @@ def decode_section(configuration: Configuration, load: Load, summary: StepSummar
         "batch_critical_step": None if configuration.table.coarse else crossings.critical_step(load.context),
         "batch_crossover": crossings.crossover(load.context),
         "batch_crossover_simple": simple_crossover(configuration, load.context),
-        "operators": _operators(summary),
+        "operators": _operators(summary, configuration.ideal.table.cores),
     }
 
 
@@ -83,14 +93,14 @@ def simple_crossover(configuration: Configuration, context: Numeric) -> Number:
     return configuration.nominal_bytes / (each * configuration.layout.tensor * configuration.layout.pipeline)
 
 
-def prefill_section(prompt: PromptCost) -> Answer:
+def prefill_section(configuration: Configuration, prompt: PromptCost) -> Answer:
     """One prompt on an idle replica; bytes and FLOP per busiest GPU."""
     summary = prompt.summary
     return {
         "tokens": prompt.tokens, "chunks": prompt.chunks, "time_s": summary.time_s,
         "tokens_per_s": prompt.tokens / summary.time_s, "flop": summary.flop, "traffic": _traffic(summary),
         "intensity_flop_per_byte": summary.flop / summary.total_bytes, "bound": summary.bound,
-        "time_shares": summary.shares, "operators": _operators(summary),
+        "time_shares": summary.shares, "operators": _operators(summary, configuration.ideal.table.cores),
     }
 
 
