@@ -11,6 +11,11 @@ class Clock:
     def __init__(self, limit_s: float) -> None:
         self._began, self._limit = time.monotonic(), limit_s
 
+    @property
+    def limit_s(self) -> float:
+        """The limit itself [s]."""
+        return self._limit
+
     def left(self, share: float) -> float:
         """Time left until that share of the limit is used.
 
@@ -25,3 +30,13 @@ class Clock:
             [s], negative when overdue.
         """
         return share * self._limit - (time.monotonic() - self._began)
+
+    def spent(self) -> float:
+        """Share of the limit used so far.
+
+        Returns
+        -------
+        float
+            [1], above one when overdue.
+        """
+        return (time.monotonic() - self._began) / self._limit

@@ -21,8 +21,11 @@ from planner.core.fleet.master import Master, add_single_pools, choose
 from planner.core.fleet.patterns import Pattern, slice_programs
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.program import Program, frame
+from planner.core.fleet.projection import projection
+from planner.core.fleet.refit import refitted
 from planner.core.fleet.search import Search, cheaper
 from planner.core.fleet.solver import SOLVED, solve
+from planner.core.fleet.windows import bounded
 from planner.core.quantities.arrays import Array
 
 WORKERS = 2
@@ -33,8 +36,10 @@ ALONE = 0.8
 """[1] Part of the gap a slice may use up when nothing is bought, so that slices do not meet."""
 LATEST_START = 0.8
 """[1] Share of the time after which whole units are no longer begun with."""
-BOUND_SHARE = 0.85
-"""[1] Until which share of the time the bound is worked on, beside the search for fleets."""
+MOST_ENTRIES = 10_000_000
+"""[1] Rows times columns up to which programmes are held as matrices; beyond, the relaxation is searched as it is."""
+SPARES_S = 2.0
+"""[s] for the relaxation of a fleet with spares, which takes tenths of a second."""
 
 
 def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan | None, float | None]:
@@ -59,7 +64,7 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     When the slices' own relaxations at ``cover_prices`` come within the gap of the relaxed programme, every slice is
     priced whole there, whose sum of optima is a bound that is tight when nothing is bought or demand only grows; then,
     from the largest slice down, with no more units than a larger slice has, which gives patterns that commitments cover
-    without waste. Else, or if that leaves a gap, ``divisible`` bounds and ``focused`` finds fleets.
+    without waste. Else, or if that leaves a gap, ``windows`` bounds and ``search`` finds fleets.
 
     References
     ----------
@@ -76,9 +81,10 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     if least.x is None or _divisible_at(master, prices, shares) >= (1.0 - gap) * float(least.fun):
         plan, below = _by_slices(master, asked, prices, shares, clock, gap)
         bound = max(bound, below)
+    bound = max(bound, _with_spares(asked, clock))
     wide = plan is None or (_linked(asked) and ledger(plan).npv - bound > gap * abs(ledger(plan).npv))
     if least.x is not None and wide and clock.left(LATEST_START) > 0:
-        other, below = _by_units(master, asked, relaxed, np.asarray(least.x), clock, gap)
+        other, below = _by_units(master, asked, relaxed, bound, clock, gap)
         bound = max(bound, below)
         plan = cheaper(plan, other)
     return plan, bound if bound > 0 else None
@@ -112,17 +118,30 @@ def _by_slices(master: Master, asked: Program, prices: Array, shares: Array, clo
     return plan, sum(max(least, 0.0) for _, least in first)
 
 
-def _by_units(master: Master, asked: Program, relaxed: Program, start: Array, clock: Clock,
+def _by_units(master: Master, asked: Program, relaxed: Program, least: float, clock: Clock,
               gap: float) -> tuple[Plan | None, float]:
     """Whole units with divisible replicas: a search for the bound, and beside it one for fleets of whole replicas."""
+    if len(relaxed.rows.name) * relaxed.columns.count > MOST_ENTRIES:
+        found = solve(relaxed, relaxed.cost, gap=gap / 4, time_limit_s=max(clock.left(LATEST_START), LEAST_SLICE_S))
+        plan = None if found.x is None else refitted(master, asked.columns, relaxed, np.asarray(found.x), clock)
+        return plan, 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound)
+    search = Search(master=master, place=asked.columns, relaxed=relaxed, least=least, clock=clock, gap=gap)
     with ThreadPoolExecutor(1) as pool:
-        bound = pool.submit(solve, relaxed, relaxed.cost, gap=gap / 4, time_limit_s=max(clock.left(BOUND_SHARE), 0.1))
-        search = Search(master=master, place=asked.columns, relaxed=relaxed, start=start, clock=clock, gap=gap)
+        bound = pool.submit(bounded, relaxed, clock, gap, search.told)
         plan = search.best()
-        found = bound.result()
-    if found.x is not None and (plan is None or float(found.fun) < ledger(plan).npv) and clock.left(1.0) > 0:
-        plan = cheaper(plan, search.with_replicas(np.asarray(found.x))[0])
-    return plan, -np.inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
+        above, x = bound.result()
+    if plan is None and x is not None and clock.left(1.0) > 0:
+        plan = refitted(master, asked.columns, projection(relaxed).asked, x, clock)
+    return plan, above
+
+
+def _with_spares(asked: Program, clock: Clock) -> float:
+    """The exact programme's relaxation, which knows which replicas are in use: worth having where some may fail."""
+    if not asked.columns.marked:
+        return 0.0
+    answer = solve(asked, asked.cost, gap=0.0, time_limit_s=min(SPARES_S, max(clock.left(0.4), LEAST_SLICE_S)),
+                   relaxed=True)
+    return float(answer.fun) * (1.0 - ROOM) if answer.status == SOLVED else 0.0
 
 
 def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,

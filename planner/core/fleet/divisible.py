@@ -17,7 +17,6 @@ from planner.core.fleet.program import MOST_SHARE, STRUCTURE, Program, demand_ro
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sizing import required
 from planner.core.fleet.solver import duals
-from planner.core.quantities.arrays import Array
 
 NEGLIGIBLE = 1e-9
 """[USD] A price below it is nothing: what is left of the simplex method's own tolerance."""
@@ -63,8 +62,8 @@ def _relaxation(scenario: Scenario, place: Columns, chosen: tuple[Pair, ...]) ->
     return asked
 
 
-def focused(asked: Program, place: Columns, used: Array, room: Array) -> Program:
-    """A programme like the relaxation, with only the offers a solution uses and load stored for whole replicas.
+def spared(asked: Program, place: Columns) -> Program:
+    """A programme like the relaxation, in which the densest replicas are those that may fail.
 
     Parameters
     ----------
@@ -72,35 +71,22 @@ def focused(asked: Program, place: Columns, used: Array, room: Array) -> Program
         The relaxation.
     place : Columns
         The variables of the exact programme.
-    used : ndarray
-        (column,) a solution of the relaxation, whole or not.
-    room : ndarray
-        (slice,) load stored over what a workload's smallest replica on these pools carries [1].
 
     Returns
     -------
     Program
-        No relaxation any more: its fleets nearly always hold whole replicas.
+        No relaxation any more where a workload has spares, else the same.
     """
-    scenario, old = asked.scenario, asked.columns
-    few = _relaxation(scenario, place, _densest(scenario, place, [w.spare for w in scenario.workloads]))
-    own, upper = few.columns, few.upper.copy()
-    runs = [(old.rental(i, 0), own.rental(i, 0), own.slices) for i in range(len(own.rentals))]
-    runs += [(old.start(i, 0), own.start(i, 0), own.periods) for i in range(len(own.commitments))]
-    for before, first, size in runs:
-        if used[before:before + size].sum() <= UNUSED:
-            upper[first:first + size] = 0.0
-    busy = {p.pool for i, p in enumerate(old.pairs)
-            if used[old.replica(i, 0):old.replica(i, 0) + old.slices].sum() > UNUSED}
-    for row, w, s in _demand_at(few):
+    scenario = asked.scenario
+    hosted = {api.workload for api in scenario.apis}
+    more = _relaxation(scenario, place, _densest(scenario, place, [w.spare for w in scenario.workloads]))
+    for row, w, s in _demand_at(more):
         workload = scenario.workloads[w]
-        mine = [p for p in place.pairs if p.workload == w and p.pool in busy]
-        if mine:
+        mine = [p for p in more.columns.pairs if p.workload == w]
+        if mine and workload.spare and workload.id not in hosted:
             need = float(required(scenario.moments.peak[w, s], workload.headroom))
-            smallest = min(mine, key=lambda p: (p.slot, p.capacity)).capacity
-            largest = max(p.capacity for p in own.pairs if p.workload == w and p.pool in busy)
-            few.rows.lower[row] = 1.0 + (float(room[s]) * smallest + workload.spare * largest) / need
-    return replace(few, upper=upper)
+            more.rows.lower[row] = 1.0 + workload.spare * float(np.mean([p.capacity for p in mine])) / need
+    return more
 
 
 def _densest(scenario: Scenario, place: Columns, spares: Sequence[int]) -> tuple[Pair, ...]:

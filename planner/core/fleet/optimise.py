@@ -17,6 +17,8 @@ from planner.core.fleet.solver import IMPOSSIBLE, conflict, solve, warm_up
 from planner.core.fleet.ways import ways
 
 OPTIMAL, INFEASIBLE, LIMIT = "optimal", "infeasible", "time_limit"
+WORTH_WHOLE = 0.3
+"""[1] Share of the time that must be left to improve a fleet by the whole programme, which overruns a short limit."""
 WHOLE_AT_MOST = 300
 """Variables up to which the whole programme is solved in one go (measured: seconds above, milliseconds below)."""
 
@@ -64,7 +66,8 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     -----
     Small programmes are solved whole; large ones slice by slice first (``decomposition``), then whole if that leaves a
     gap.
-    Deterministic unless the time limit strikes: HiGHS runs on one thread with a fixed seed.
+    Deterministic unless the time limit strikes: HiGHS runs on one thread with a fixed seed, and exchanges are drawn
+    with one, as many as the limit allows for.
 
     References
     ----------
@@ -77,10 +80,10 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     began = time.monotonic()
     found = Solution(status=LIMIT, plan=None, npv=None, lower_bound=None, gap=None)
     if asked.columns.count > WHOLE_AT_MOST and SLICE_S * scenario.moments.period.size <= time_limit_s:
-        plan, bound = decompose(asked, gap=gap, time_limit_s=0.9 * time_limit_s)
+        plan, bound = decompose(asked, gap=gap, time_limit_s=0.97 * time_limit_s)
         found = _solution(plan, bound, gap)
     left = time_limit_s - (time.monotonic() - began)
-    if found.status == LIMIT and left > 0:
+    if found.status == LIMIT and left > (0.0 if found.plan is None else WORTH_WHOLE * time_limit_s):
         found = _whole(asked, found, gap=gap, time_limit_s=left)
     if found.status == LIMIT:
         plain = next((way.plan for way in ways(scenario) if way.works), None)

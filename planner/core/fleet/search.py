@@ -1,9 +1,14 @@
-"""Fleets of whole replicas, found by way of whole units: more room for rounding is made only where it is short."""
+"""Fleets of whole replicas, found by way of whole units: a few of them at a time are exchanged for cheaper ones.
+
+First with divisible replicas and a little room for whole ones, then with whole ones looked at in every slice that an
+exchange touches: what they lack is fined, at last so highly that nothing lacks.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,35 +16,48 @@ import numpy.typing as npt
 from planner.core.fleet.clock import Clock
 from planner.core.fleet.columns import Columns
 from planner.core.fleet.cost import ledger
-from planner.core.fleet.cover import rents
-from planner.core.fleet.divisible import focused
-from planner.core.fleet.master import Master, choose
-from planner.core.fleet.patterns import Pattern
-from planner.core.fleet.plan import Plan
+from planner.core.fleet.divisible import spared
+from planner.core.fleet.exchange import Exchange, exchange
+from planner.core.fleet.master import Master
+from planner.core.fleet.packing import Packing
+from planner.core.fleet.plan import Counts, Plan
 from planner.core.fleet.program import Program
-from planner.core.fleet.readout import units_of
-from planner.core.fleet.solver import solve
+from planner.core.fleet.projection import ROUNDS, Projection, projection
+from planner.core.fleet.readout import trimmed, units_of
+from planner.core.fleet.refit import refitted
+from planner.core.fleet.solver import duals, solve
 from planner.core.quantities.arrays import Array
 
-FIRST_ROOM, MORE_ROOM = 0.4, 0.3
-"""[1] Load stored for whole replicas over the smallest one, at first and again where they did not fit; half a replica
-is the mean loss of rounding up."""
-FIRST_SHARE, LAST_SHARE, LATEST_SHARE = 0.5, 0.8, 0.95
-"""[1] Share of the time after which the first fleet must be there, no further one is begun, and all is finished."""
-LEAST_CHOICE_S = 0.2
-"""[s] Even an overdue choice of terms gets this long: a fleet without terms is none."""
+FIRST_ROOM = 0.005
+"""[1] Part of a slice's load stored for whole replicas, before they are looked at themselves."""
+START_SHARE, LAST_SHARE = 0.2, 0.88
+"""[1] Share of the time after which the first fleet of units must be there, and exchanges end."""
+DIVISIBLE_SHARE = 0.35
+"""[1] Share of the time after which whole replicas are looked at."""
+WARM, COOL, COLD = (6e-4, 1.5e-4), (3e-4, 1e-5), (1e-5, 1e-6)
+"""[1] Mean rise an exchange may bring over a fleet's cost, at first and at last: before whole replicas are looked at,
+after, and when all is nearly done."""
+TURNS_PER_S, FEW = 3000.0, 300
+"""[1/s] Exchanges that a core tries at least in a programme of hardly any columns (measured), and columns that halve
+it [1]."""
+WHOLE_SHARE = 0.82
+"""[1] Share of the time after which what whole replicas still lack is added."""
+FINES, FIRM = (1.0, 10.0), (100.0, 100.0)
+"""[1] Weight of what whole replicas lack, at first and at last, and once it is added."""
+CLOSE = 1.003
+"""[1] A fleet with what it lacked is worth improving up to so much dearer than the cheapest that lacks nothing."""
+FINE, FEE = 1.5, 0.03
+"""[1] What missing load costs over what load is worth, and what it costs over a unit however little is missing."""
+LEAST_WORTH = 0.3
+"""[1] Of the mean worth of a slice's load: one that costs nothing at the margin still has to be carried."""
+MOST_MORE, DEAREST = 6, 10
+"""[1] Units added to a slice where whole replicas lack something, and columns tried each time, the cheapest first."""
+ROOMS = (0.01, 0.03, 0.1)
+"""[1] Parts of the load stored for whole replicas where they were not found otherwise."""
+START_GAP = 0.02
+"""[1] Exchanges start from a fleet this close: they are faster than a search at what is left."""
 LEAST_S = 0.05
 """[s] Even an overdue slice gets this long; it is what presolve and one heuristic take."""
-WORKERS = 2
-"""[1] Slices fitted at once; they share the two cores with the bound."""
-WINDOW = 5
-"""[period] Searched anew around a slice that falls short: the next starts of a unit lie within it."""
-WINDOW_S = 1.0
-"""[s] for one window, whose few units HiGHS settles in less."""
-NEARBY = 0.01
-"""[1] What room in a few slices may cost; a window that takes more was not searched to its end."""
-FIT_S = 0.5
-"""[s] to fit whole replicas on the units of a slice; one that takes longer gets more units."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,19 +69,20 @@ class Search:
     """Variables of the exact programme."""
     relaxed: Program
     """Whole units, divisible replicas."""
-    start: Array
-    """(column,) its own relaxation's solution."""
     clock: Clock
+    found: float = np.inf
+    """Cost of the cheapest fleet found [USD]."""
+    least: float
+    """The relaxation's cost [USD]: no fleet costs less."""
     gap: float
     """Relative gap to aim for [1]."""
-    seen: dict[tuple[float, ...], Pattern | None] = field(default_factory=dict)
-    """Patterns by slice, units there, and units committed to."""
-    mixed: Master = field(init=False)
-    """Patterns of all fleets so far, which may be mixed."""
+    tried: dict[tuple[float, ...], tuple[Mapping[tuple[str, int], int] | None, float]] = field(default_factory=dict)
+    """Whole replicas by slice and units there."""
+    packing: Packing = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin without patterns."""
-        self.mixed = replace(self.master, patterns=[], seen=set())
+        """Begin with nothing packed."""
+        self.packing = Packing(scenario=self.master.scenario, place=self.place, tables={})
 
     def best(self) -> Plan | None:
         """The cheapest fleet found in time.
@@ -73,101 +92,143 @@ class Search:
         Plan or None
             With whole replicas, or None.
         """
-        plan = self._with_room(None)
-        if self.clock.left(FIRST_SHARE) > 0:
-            # There is time to look beyond the offers the relaxation uses.
-            self.start = np.ones_like(self.start)
-            plan = self._with_room(plan)
-        return plan
+        own = projection(spared(self.relaxed, self.place))
+        relaxed = own.relax()
+        own.leave_room(np.full(self.place.slices, FIRST_ROOM))
+        x = self._started(own, START_SHARE)
+        if relaxed is not None:
+            x = _least(own, x, exchange(own).mended(np.where(own.asked.integer == 1, np.floor(relaxed), relaxed)))
+        if x is None:
+            return None
+        x = exchange(own).improved(x, self.clock, until=DIVISIBLE_SHARE, heat=WARM,
+                                   turns=self._turns(own, DIVISIBLE_SHARE - START_SHARE))
+        own.leave_room(np.zeros(self.place.slices))
+        moves, judge = exchange(own), partial(self._fines, own, self._worth(own))
+        x = moves.improved(x, self.clock, until=WHOLE_SHARE, heat=COOL, weight=FINES, judge=judge, enough=self._enough,
+                           turns=self._turns(own, WHOLE_SHARE - DIVISIBLE_SHARE))
+        if not self._enough(moves.usd):
+            mended = self._whole(own, moves, x)
+            if mended is not None and float(own.asked.cost @ mended) < CLOSE * moves.usd:
+                moves.improved(mended, self.clock, until=LAST_SHARE, heat=COLD, weight=FIRM, judge=judge,
+                               turns=self._turns(own, LAST_SHARE - WHOLE_SHARE))
+        whole = self._roomy(own, x) if moves.whole is None else moves.whole
+        return refitted(self.master, self.place, own.asked, x, self.clock) if whole is None else self._plan(own, whole)
 
-    def _with_room(self, plan: Plan | None) -> Plan | None:
-        """The cheapest of a plan and the fleets found while room is made where replicas do not fit."""
-        slices = self.place.slices
-        room = np.full(slices, FIRST_ROOM)
-        x = self._units(room, None, np.ones(slices, dtype=np.bool_))
-        while x is not None:
-            found, short = self.with_replicas(x)
-            plan = cheaper(plan, found)
-            if not short.any() or self.clock.left(LAST_SHARE) <= 0:
-                break
-            room[short] += MORE_ROOM
-            x = self._units(room, x, short)
-        return plan
+    def _roomy(self, own: Projection, x: Array) -> Array | None:
+        """Whole replicas found where there is much room for them, once little was not enough."""
+        for room in ROOMS:
+            own.leave_room(np.full(self.place.slices, room))
+            moves = exchange(own)
+            more = moves.mended(x)
+            whole = None if more is None else self._whole(own, moves, more)
+            if whole is not None:
+                return whole
+        return None
 
-    def _units(self, room: Array, before: Array | None, short: npt.NDArray[np.bool_]) -> Array | None:
-        """Whole units for this much room: at first all of them, then those around the slices that fell short."""
-        few = focused(self.relaxed, self.place, self.start, room)
-        if before is not None:
-            periods = self.master.scenario.moments.period[short]
-            fixed = ~_around(few.columns, self.master.scenario.moments.period, periods)
-            least = np.where(fixed, before, 0.0)
-            answer = solve(replace(few, upper=np.where(fixed, before, few.upper)), few.cost, gap=self.gap / 10,
-                           time_limit_s=WINDOW_S, least=least)
-            if answer.x is not None and answer.fun <= (1.0 + NEARBY) * float(few.cost @ before):
-                return _rounded(few, np.asarray(answer.x))
-        limit = self.clock.left(FIRST_SHARE if before is None else LAST_SHARE)
-        answer = solve(few, few.cost, gap=self.gap / 4, time_limit_s=max(limit, LEAST_S))
-        return None if answer.x is None else _rounded(few, np.asarray(answer.x))
-
-    def with_replicas(self, x: Array) -> tuple[Plan | None, npt.NDArray[np.bool_]]:
-        """The fleet with whole replicas.
+    def told(self, bound: float) -> bool:
+        """Whether the fleet found so far is close enough to a bound.
 
         Parameters
         ----------
-        x : ndarray
-            (column,) of a fleet of whole units and divisible replicas.
+        bound : float
+            No fleet costs less [USD].
 
         Returns
         -------
-        tuple
-            The plan, None when none was found in time, and (slice,) whether whole replicas took more units.
+        bool
+            True when a better bound is not needed.
         """
-        master, plan = self.master, units_of(self.relaxed, x)
-        units = np.array([plan.pool_units(pool) for pool in master.scenario.pools])
-        kept = replace(plan, running={})
-        owned = np.array([kept.pool_units(pool) for pool in master.scenario.pools])
-        with ThreadPoolExecutor(WORKERS) as pool:
-            patterns = list(pool.map(lambda s: self._pattern(s, units[:, s], owned[:, s]), range(self.place.slices)))
-        short = np.array([p is None or bool((p.units > units[:, s]).any()) for s, p in enumerate(patterns)])
-        own = replace(master, patterns=[], seen=set())
-        new = [self.mixed.add(pattern) for pattern in patterns if own.add(pattern)]
-        found = None
-        if len(new) == len(patterns):
-            found = choose(own, self.place, gap=1e-4, time_limit_s=max(self.clock.left(1.0), LEAST_CHOICE_S))
-        elif {p.moment for p in self.mixed.patterns} != set(range(self.place.slices)):
-            return None, short
-        if len(self.mixed.patterns) > len(patterns) and self.clock.left(LATEST_SHARE) > 0:
-            found = cheaper(found, choose(self.mixed, self.place, gap=1e-3,
-                                          time_limit_s=max(self.clock.left(1.0), LEAST_CHOICE_S)))
-        return found, short
+        return bound >= (1.0 - self.gap) * self.found
 
-    def _pattern(self, moment: int, units: Array, owned: Array) -> Pattern | None:
-        """Whole replicas on these units, else on what is owned and the cheapest rents."""
-        key = (float(moment), *units.tolist(), *owned.tolist())
-        if key not in self.seen:
-            one, (prices, most) = self.master.slices[moment], rents(self.master.scenario)
-            shares = self.master.share_prices()[moment]
-            limit = max(WORKERS * self.clock.left(LATEST_SHARE) / (self.place.slices - moment), LEAST_S)
-            pattern, _ = one.cheapest(np.zeros_like(units), shares, gap=self.gap, time_limit_s=min(limit, FIT_S),
-                                      at_most=units, at_least=units)
-            if pattern is None:
-                pattern, _ = one.cheapest(prices[moment], shares, gap=self.gap, time_limit_s=limit, at_least=owned,
-                                          at_most=owned + most[moment])
-            self.seen[key] = pattern
-        return self.seen[key]
+    def _enough(self, usd: float) -> bool:
+        """Whether a fleet is close enough to the relaxation; later bounds would make the answer depend on the time."""
+        self.found = min(self.found, usd)
+        return self.least >= (1.0 - self.gap) * self.found
+
+    def _turns(self, own: Projection, share: float) -> int:
+        return max(round(share * self.clock.limit_s * TURNS_PER_S * FEW / (FEW + own.asked.columns.count)), 1)
+
+    def _missing(self, own: Projection, x: Array) -> Array:
+        """(slice,) the part of a load that whole replicas do not carry."""
+        return np.array([self._fitted(own, x, s)[1] for s in range(self.place.slices)])
+
+    def _whole(self, own: Projection, moves: Exchange, x: Array) -> Array | None:
+        """The units and the cheapest more of them, slice by slice, on which whole replicas carry all loads."""
+        x = x.copy()
+        for s in np.flatnonzero(self._missing(own, x)):
+            for _ in range(MOST_MORE):
+                missing = self._fitted(own, x, int(s))[1]
+                if not missing:
+                    break
+                tried: list[tuple[float, int, int]] = []
+                for c in moves.more(x, own.spans[:, s], DEAREST):
+                    x[c] += 1.0
+                    tried.append((self._fitted(own, x, int(s))[1], len(tried), c))
+                    x[c] -= 1.0
+                    if not tried[-1][0]:
+                        break
+                if not tried:
+                    return None
+                x[min(tried)[2]] += 1.0
+        return None if self._missing(own, x).any() else x
+
+    def _worth(self, own: Projection) -> Array:
+        """(slice,) what all of a slice's load costs by the relaxation's prices, at least a part of the mean [USD]."""
+        value, prices = duals(own.asked)
+        worth = np.zeros(self.place.slices)
+        np.add.at(worth, [s for s, _ in own.prices], prices[own.priced])
+        return np.maximum(worth, LEAST_WORTH * value / worth.size)
+
+    def _fines(self, own: Projection, worth: Array, x: Array, before: Array, moments: npt.NDArray[np.int64]) -> Array:
+        """(slice,) what whole replicas lack at these slices' worth, else what they lacked before [USD]."""
+        fines = before.copy()
+        for s in moments:
+            missing = self._fitted(own, x, int(s))[1]
+            units = max(float(own.units(x, int(s)).sum()), 1.0)
+            fines[s] = worth[s] * (FINE * missing + FEE / units) if missing > 0 else 0.0
+        return fines
+
+    def _fitted(self, own: Projection, x: Array, moment: int) -> tuple[Mapping[tuple[str, int], int] | None, float]:
+        """Whole replicas on a slice's units, and the part of a load that is missing."""
+        units = own.units(x, moment)
+        hosted = own.hosted(x, moment)
+        key = moment, *units.tolist(), *hosted.tolist()
+        if key not in self.tried:
+            self.tried[key] = self.packing.packed(moment, units, hosted)
+        return self.tried[key]
+
+    def _plan(self, own: Projection, x: Array) -> Plan:
+        """The fleet with the whole replicas that fit on it."""
+        replicas: dict[tuple[str, int], Counts] = {}
+        for s in range(self.place.slices):
+            for name, count in (self._fitted(own, x, s)[0] or {}).items():
+                replicas.setdefault(name, np.zeros(self.place.slices, dtype=np.int64))[s] = count
+        return trimmed(units_of(own.asked, x), self.place, replicas)
+
+    def _started(self, own: Projection, share: float) -> Array | None:
+        """Whole units that keep every row, those the search itself breaks included."""
+        x = None
+        for _ in range(ROUNDS):
+            limit = max(self.clock.left(share), LEAST_S)
+            answer = solve(own.asked, own.asked.cost, gap=START_GAP, time_limit_s=limit)
+            if answer.x is None:
+                break
+            x = _rounded(own.asked, np.asarray(answer.x))
+            if not own.tighten(x):
+                return x
+        return None if x is None else self._mended(own, x)
+
+    def _mended(self, own: Projection, x: Array) -> Array | None:
+        """The units and the cheapest more of them with which every row is kept."""
+        moves = exchange(own)
+        whole = moves.mended(x)
+        return self._started(own, 1.0) if whole is None else whole
 
 
-def _around(own: Columns, period: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """(column,) what may change: replicas, shares, and units of periods near the wanted ones."""
-    near = np.zeros(own.periods, dtype=np.bool_)
-    for t in wanted:
-        near[max(0, t - WINDOW + 1):t + 2] = True
-    free = np.ones(own.count, dtype=np.bool_)
-    for i in range(len(own.rentals)):
-        free[own.rental(i, 0):own.rental(i, 0) + own.slices] = near[period]
-    for i in range(len(own.commitments)):
-        free[own.start(i, 0):own.start(i, 0) + own.periods] = near
-    return free
+def _least(own: Projection, first: Array | None, second: Array | None) -> Array | None:
+    """The cheaper of two fleets of units, either of which may be missing."""
+    there = [x for x in (first, second) if x is not None]
+    return min(there, key=lambda x: float(own.asked.cost @ x), default=None)
 
 
 def _rounded(few: Program, x: Array) -> Array:

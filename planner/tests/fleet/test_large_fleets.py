@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.core.fleet import changes
+from planner.core.fleet import changes, decomposition
 from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.checks import shortfalls
 from planner.core.fleet.columns import columns
@@ -51,6 +51,24 @@ def test_fleets_too_late_to_search_still_have_a_bound():
     plan, bound = decompose(program(large(4, skus=4, periods=6)), gap=1e-4, time_limit_s=0.05)
     assert bound > 0
     assert plan is None or shortfalls(plan) == ()
+
+
+def test_fleets_too_large_for_matrices_are_searched_as_they_are(monkeypatch):
+    monkeypatch.setattr(decomposition, "MOST_ENTRIES", 0)
+    plan, bound = decompose(program(large(3, skus=3, models=2, periods=6, load=20.0)), gap=0.01, time_limit_s=4.0)
+    assert shortfalls(plan) == ()
+    assert 0 < bound <= ledger(plan).npv
+
+
+def test_what_whole_replicas_lack_is_added_and_offers_that_run_out_are_kept_to():
+    scenario = large(2, skus=3, models=2, periods=6, load=12.0)
+    scenario = replace(scenario, workloads=tuple(replace(w, spare=1) for w in scenario.workloads),
+                       offers=tuple(replace(o, supply_per_period=1) if "reserve" in o.id else o
+                                    for o in scenario.offers))
+    for limit in (0.4, 3.0):
+        plan, bound = decompose(program(scenario), gap=1e-4, time_limit_s=limit)
+        assert shortfalls(plan) == ()
+        assert 0 < bound <= ledger(plan).npv
 
 
 @pytest.mark.slow
