@@ -176,6 +176,8 @@ def _values(fit: CurveFit) -> dict[str, float]:
         values.pop("launch")  # the block's floor is that of its projections too
     if fit.table.operator not in {"prompt", "mla_prompt"} and "memory" in values:
         values["memory"] *= _COLD
+    if "passes" in values:
+        values["passes"] = max(values["passes"], 1.0)  # less is a table's cache: nothing is written without being moved
     for name, most in _SHARED_BUS.items():
         if name in values:
             values[name] = min(values[name], most)

@@ -32,6 +32,7 @@ def test_every_sku_has_a_profile(sku: str, engine: str) -> None:
     for kind in ("gqa", "mla", "sparse", "index"):
         for cache in ("bf16", "fp16", "fp8", "int8", "nvfp4"):
             assert 0 < profile.decode_curve(kind, cache).memory <= 1
+            assert profile.decode_curve(kind, cache).passes >= 1
             assert 0 < profile.prompt_curve(kind, cache).compute <= 1
     assert profile.recurrent_curve("linear").memory <= 1
     assert profile.recurrent_curve("ssm").memory <= 1
