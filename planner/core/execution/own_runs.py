@@ -20,7 +20,8 @@ _SHARES = frozenset({"memory", "compute", "streaming", "link", "ring_link", "pro
 """Shares of a datasheet ceiling, which end at one."""
 _MULTIPLES = frozenset({"gathered"})
 """Shares of extra traffic, which may exceed one."""
-_COUNTS = frozenset({"layer_passes", "logit_passes", "four", "eight", "hand_over", "staging", "padding", "masked"})
+_COUNTS = frozenset({"layer_passes", "logit_passes", "passes", "partial_tile", "four", "eight", "hand_over", "staging",
+                     "padding", "masked"})
 """Passes over bytes, and work, whose share is scaled already."""
 _STEP_TIMES = ("per_layer", "per_step", "per_request", "prefill_step", "per_prefill_token", "prefill_per_layer",
                "per_mixture")

@@ -234,8 +234,10 @@ FORMS: Mapping[str, Form] = {form.operator: form for form in (
         _share("compute", 0.4))),
 )}
 
-# An 8-bit cache may be multiplied in 8 bits, at twice the 16-bit peak that shares are quoted in.
+# An 8-bit cache may be multiplied in 8 bits, at twice the 16-bit peak that shares are quoted in (datasheets); latent
+# attention of one query is the only kernel that arithmetic can bind there.
 _EIGHT_BIT = 2.0
+_LATENT_DECODE = frozenset({"mla_decode", "mla_block"})
 
 
 def form_of(table: KernelTable) -> Form:
@@ -252,7 +254,7 @@ def form_of(table: KernelTable) -> Form:
         Latent attention of one query over an 8-bit cache may exceed the 16-bit peak.
     """
     form = FORMS[table.operator]
-    if form.fallback is None or ":fp8" not in table.key:
+    if table.operator not in _LATENT_DECODE or ":fp8" not in table.key:
         return form
     return replace(form, parameters=tuple(
         replace(p, high=_EIGHT_BIT * p.high) if p.name == "compute" else p for p in form.parameters))

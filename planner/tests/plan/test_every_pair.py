@@ -61,6 +61,7 @@ def test_an_eight_bit_cache_is_no_faster_than_physics(model: str, engine: str) -
     value = PLANNER.catalog.model(model).value
     table = lower(value, layout=Layout(), scheme=scheme_for(value, "auto"), cache=cache_format("fp8"))
     batch, context = np.array([1.0, 64.0, 1024.0])[:, None], np.array([1.0, 2000.0, 50000.0, 1e6])[None, :]
+    answered = 0
     for name in SKUS:
         chip = PLANNER.catalog.sku(name).value
         try:
@@ -69,3 +70,5 @@ def test_an_eight_bit_cache_is_no_faster_than_physics(model: str, engine: str) -
             continue
         fast, slow = decode_step(ideal, batch, context), decode_step(real, batch, context)
         assert (slow.time >= fast.time * (1 - 1e-9)).all(), (name, slow.names)
+        answered += 1
+    assert answered > 40
