@@ -82,6 +82,7 @@ class Worker:
         self._abandon = abandon
         """Ends the process whose handler does not listen."""
         self._progress: Progress | None = None
+        self._leaving = False
 
     def run(self, leave: Callable[[], bool]) -> None:
         """Work until told to leave; a database that is away is waited for."""
@@ -103,10 +104,13 @@ class Worker:
         claim = self._queue.claim(self._name, list(self._handlers))
         if claim is None:
             return False
-        self._progress = progress = Progress()
+        progress = Progress()
         beats = threading.Thread(target=self._beat, args=(claim, progress), daemon=True)
         beats.start()
         try:
+            self._progress = progress  # from here on a signal raises, and only inside this block
+            if self._leaving:
+                raise WorkerLeaving  # noqa: TRY301 - told while the job was claimed: given back as from its handler
             self._work(claim, progress)
         except JobStopped:
             progress.done.set()
@@ -120,7 +124,11 @@ class Worker:
         return True
 
     def stop_handler(self, reason: BaseException) -> None:
-        """Raise a reason to stop, but only while a handler runs; called in the handler's thread by a signal."""
+        """Raise a reason to stop, but only while a handler runs; called in the handler's thread by a signal.
+
+        Leaving is remembered, because a job may have been claimed that no handler has yet.
+        """
+        self._leaving = self._leaving or isinstance(reason, WorkerLeaving)
         if self._progress is not None and not self._progress.done.is_set():
             raise reason
 

@@ -88,12 +88,38 @@ def test_a_signal_stops_the_handler_that_runs(jobs, queue, reason, state, attemp
         return Outcome(content=b"{}")
 
     worker = Worker(queue, {"kind": handler}, "here")
-    worker.stop_handler(reason)  # nothing runs yet: nothing happens
+    if isinstance(reason, JobStopped):
+        worker.stop_handler(reason)  # nothing runs yet: nothing happens
     job = jobs.submit("kind", {}, WHO)
     assert worker.run_once()
     ended = jobs.get(job.id, WHO)
     assert (ended.state, ended.attempts) == (state, attempts)
     worker.stop_handler(reason)
+
+
+@pytest.mark.parametrize("moment", ["claimed", "beating"])
+def test_a_worker_told_to_leave_before_its_handler_runs_gives_the_job_back(jobs, queue, monkeypatch, moment):
+    ran = []
+    worker = Worker(queue, {"kind": lambda *_: ran.append(1)}, "here")
+    claim, start = queue.claim, threading.Thread.start
+
+    def claimed(*given):
+        found = claim(*given)
+        worker.stop_handler(WorkerLeaving())
+        return found
+
+    def beating(thread):
+        worker.stop_handler(WorkerLeaving())
+        start(thread)
+
+    if moment == "claimed":
+        monkeypatch.setattr(queue, "claim", claimed)
+    else:
+        monkeypatch.setattr(threading.Thread, "start", beating)
+    job = jobs.submit("kind", {}, WHO)
+    assert worker.run_once()
+    back = jobs.get(job.id, WHO)
+    assert (back.state, back.attempts, ran) == ("queued", 0, [])
 
 
 def test_the_loop_waits_for_a_database_that_is_away(jobs, queue, monkeypatch):
