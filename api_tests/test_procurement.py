@@ -1,7 +1,6 @@
 """Procurement over HTTP: what-ifs and fleets, stored scenarios, and one clear refusal for every bad question."""
 
 import copy
-import time
 
 import pytest
 
@@ -41,14 +40,6 @@ def test_a_whatif_says_everything(client):
     assert all(o["why"] for o in answer["options"])
     assert plan["margins"][0]["factor"] >= 1
     assert answer["break_even"]["rent_or_buy"]
-
-
-def test_a_thirty_six_month_scenario_takes_less_than_a_second(client):
-    body = {"scenario": SCENARIO}
-    client.post("/v1/whatif", json=body)
-    began = time.process_time()
-    assert client.post("/v1/whatif", json=body).status_code == 200
-    assert time.process_time() - began < 1.0
 
 
 def test_crossovers_are_exact(client):

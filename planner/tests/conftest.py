@@ -1,4 +1,7 @@
-"""Without torch the kernels' own tests are left out, and the summary says so; .ci/run insists on them."""
+"""What all tests share: examples of a property may take as long as a slow machine needs; and what is left out.
+
+Without torch the kernels' own tests are left out, and the summary says so; .ci/run insists on them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import os
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 NEED_TORCH = [
     *(f"calibration/test_{name}.py" for name in (

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.catalog.check import check_models
+from planner.catalog.loader import catalog_root
 from planner.catalog.model_description import describe_model
 from planner.catalog.model_library import ModelLibrary
 from planner.catalog.models import ModelCatalog, built_in_models, record_problems, towers_of
 from planner.core.architecture.model import Model, ModelCard
 from planner.core.errors import AdapterError, InvalidQuantity, MissingFact, NotFound
 from planner.services.ports import Entry
+from planner.tests.effort import lines
 
 _LLAMA = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
           "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 256}
@@ -60,12 +61,30 @@ def test_listing_parses_no_model() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_one_model_loads_in_milliseconds() -> None:
+class _Counted(ModelCatalog):
+    """Counts the files it reads."""
+
+    def __init__(self) -> None:
+        super().__init__(catalog_root())
+        self.read: list[str] = []
+
+    def _read(self, model_id: str) -> Any:
+        self.read.append(model_id)
+        return super()._read(model_id)
+
+
+def test_one_model_reads_one_file() -> None:
     built_in_models().model("qwen/qwen3-8b")  # imports done
-    fresh = ModelCatalog(Path(built_in_models()._paths["qwen/qwen3-8b"]).parents[2])
-    start = time.process_time()
-    fresh.model("qwen/qwen3-32b")
-    assert time.process_time() - start < 0.02
+    fresh = _Counted()
+    assert lines(lambda: fresh.model("qwen/qwen3-32b")) < 3_000
+    assert fresh.model("qwen/qwen3-32b") is fresh.model("qwen/qwen3-32b")
+    assert fresh.read == ["qwen/qwen3-32b"]
+
+
+def test_a_recount_reads_every_file_once() -> None:
+    fresh = _Counted()
+    assert check_models(fresh).models == len(fresh.ids())
+    assert fresh.read == list(fresh.ids())
 
 
 def test_every_error_of_every_file_is_reported_at_once(tmp_path: Path) -> None:

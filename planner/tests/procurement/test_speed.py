@@ -1,7 +1,7 @@
-"""Sizes and times procurement is asked to keep; processor time, so that a busy machine does not decide."""
+"""Sizes procurement is asked to keep, and the work they take; its seconds are figures of benchmarks/run.py."""
 
-import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +12,12 @@ from planner.config import settings
 from planner.core.fleet import changes
 from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.checks import shortfalls
+from planner.core.fleet.columns import columns
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.optimise import optimise
 from planner.core.fleet.sensitivity import Assumption, tornado
 from planner.core.fleet.ways import ways
+from planner.tests.effort import lines
 from planner.tests.fleet import build
 
 
@@ -63,35 +65,55 @@ def test_twelve_quarters_of_three_models_on_eight_skus():
                        "tensor_parallel": [1, 2, 4]}})
     planner = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nowhere/none.sqlite3"}))
     scenario = planner.fleets.reader.read(document, planner.fleets.today(), "default").scenario
-    began = time.process_time()
-    answer = optimise(scenario, gap=0.01, time_limit_s=40.0)
-    assert time.process_time() - began < 10.0
+    assert columns(scenario).count < 800  # solved whole, in seconds; the limit is for machines many times slower
+    answer = optimise(scenario, gap=0.01, time_limit_s=60.0)
     assert answer.gap <= 0.01
     assert shortfalls(answer.plan) == ()
     assert answer.npv == pytest.approx(ledger(answer.plan).npv)
 
 
-def test_thirty_six_months_take_less_than_a_second():
+def test_four_times_the_months_are_hardly_more_work():
     scenario = large(36, 1)
-    began = time.process_time()
     found = ways(scenario)
-    assert time.process_time() - began < 1.0
     assert len([w for w in found if w.works]) >= 24
+    assert lines(lambda: ways(scenario)) < 1.5 * lines(lambda: ways(large(9, 1)))
+    assert lines(lambda: ways(scenario)) < 15_000 * len(found)
 
 
-def test_twenty_assumptions_take_less_than_five_seconds():
+def test_a_whatif_of_three_years_is_not_three_of_one():
+    def asked(months):
+        prices = [{"sku": "h200", "kind": "purchase", "site": "own", "card_price": 31_000, "server_price": 60_000,
+                   "life_months": 60, "residual_fraction": 0.1}]
+        return complete({
+            "currency": "USD", "horizon_months": months, "cost_of_capital": 0.08, "prices": prices,
+            "workloads": [{"id": "chat", "model": "llama-3.3-70b", "input_tokens": 3000, "output_tokens": 500,
+                           "slo": {"ttft_s": 2.0, "tpot_s": 0.05}, "spare_replicas": 1,
+                           "demand": {"request_rate": 8, "growth_per_month": 0.03, "peak_to_mean": 1.5}}],
+            "candidates": {"skus": ["h100", "h200"]},
+            "sites": [{"id": "own", "power_price_per_kwh": 0.1, "pue": 1.3, "power_cap_kw": 300}]})
+
+    planner = Planner(settings({"PLANNER_DATABASE_URL": "sqlite:////nowhere/none.sqlite3"}))
+    assert planner.procurements.answer(asked(36))["best"] is not None  # models and chips have been read
+    one, three = (lines(partial(planner.procurements.answer, asked(months))) for months in (12, 36))
+    assert three < 2.5 * one
+    assert three < 900_000
+
+
+def test_twenty_assumptions_are_forty_ledgers():
     scenario = large(36, 1)
     best = next(w for w in ways(scenario) if w.works)
 
+    asked = []
+
     def cost(changed):
+        asked.append(changed)
         return ways(changed, only=[best.id])[0].npv
 
     moved = [Assumption(name=str(n), unit="×", base=1.0, low=0.8, high=1.2, change=changes.scale_demand)
              for n in range(20)]
-    began = time.process_time()
     bars = tornado(scenario, moved, cost)
-    assert time.process_time() - began < 5.0
-    assert len(bars) == 20
+    assert (len(bars), len(asked)) == (20, 40)
+    assert lines(lambda: cost(changes.scale_demand(scenario, 1.2))) < 0.2 * lines(lambda: ways(scenario))
     assert bars[0].at_low < bars[0].at_high
 
 
