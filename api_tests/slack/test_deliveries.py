@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sqlite3
-import statistics
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +16,8 @@ import pytest
 
 from api_tests.slack.conftest import ADMIN, environment, running
 from api_tests.slack.workspace import TEAM, TOKEN, Workspace, text_of
+from planner.core.simulation.engine import Replica
+from planner.slack.desk import APOLOGY, WORKERS
 from planner.slack.questions import Question
 
 ASK = "llama-3.1-8b on 1 h100, 16 clients"
@@ -62,7 +64,8 @@ def test_retries_are_answered_once(play):
         await person.command(ASK, name="once", trigger="t1")
         await person.command(ASK, name="once", trigger="t1")
         assert len(person.workspace.messages) == 1
-        assert len([r for r in person.workspace.responses if r["name"] == "once"]) == 1
+        told = [r["text"] for r in person.workspace.responses if r["name"] == "once"]
+        assert sum(text.startswith("Fits") for text in told) == 1  # a slow machine also says that it is working
         assert person.slack.desk.counters.duplicates == 4
 
     play(story)
@@ -208,32 +211,55 @@ def test_without_settings_there_is_no_slack(client):
         assert client.post(path).status_code == 404
 
 
+def test_acknowledgements_wait_for_no_answer(play):
+    """While nothing at all can be computed, everything is taken in, and what needs no computing is answered."""
+
+    async def story(person):
+        gate = threading.Event()
+        for _ in range(WORKERS):
+            person.slack.desk._work.submit(gate.wait)
+        try:
+            for number in range(8):
+                await person.command(ASK, name=f"ask{number}", wait=False)
+            for number in range(20):
+                await person.command("help", name=f"help{number}", wait=False, user=f"U{number}")
+            await person.workspace.until(lambda: person.slack.desk.counters.answered == 20)
+            assert not any("Fits" in r["text"] for r in person.workspace.responses)
+        finally:
+            gate.set()
+        await person.slack.desk.idle()
+        assert person.slack.desk.counters.answered == 28
+        assert sum(r["text"].startswith("Fits") for r in person.workspace.responses) == 8
+
+    play(story)
+
+
 @pytest.mark.slow
-def test_acknowledgements_stay_quick_under_load(play):
-    """Ack p99 < 300 ms while 50 heavy answers are running."""
+def test_slack_never_waits_three_seconds_while_fifty_heavy_answers_run(play):
+    """Slack gives up after three seconds; acknowledgements take a tenth of one (benchmarks/run.py slack)."""
 
     async def story(person):
         await person.command(HEAVY)
         for _ in range(50):
             await person.command(HEAVY, wait=False)
         taken = []
-        for _ in range(120):
+        for number in range(120):
             start = time.perf_counter()
-            await person.command("help", wait=False, user=f"U{_}")
+            await person.command("help", wait=False, user=f"U{number}")
             taken.append(time.perf_counter() - start)
             await asyncio.sleep(0.01)
-        taken.sort()
-        print("ack p50", taken[60], "p99", taken[118])  # noqa: T201 - the measured figure
-        assert taken[118] < 0.3
+        assert max(taken) < 3.0
 
     play(story)
 
 
-@pytest.mark.slow
-def test_an_answer_without_simulation_takes_less_than_a_second(play):
+def test_an_answer_that_needs_no_simulation_runs_none(play, monkeypatch):
+    def refused(*_):
+        raise AssertionError("a step was simulated")
+
+    monkeypatch.setattr(Replica, "run", refused)
+
     async def story(person):
-        await person.command(ASK)
-        taken = []
         for text in (
             ASK,
             "h100 vs h200 for llama-3.1-70b fp8",
@@ -243,11 +269,8 @@ def test_an_answer_without_simulation_takes_less_than_a_second(play):
             "best batch for gpt-oss-20b on h100",
             "dsv3 on 8 h200, 32 clients",
         ):
-            start = time.perf_counter()
-            await person.command(text)
-            taken.append(time.perf_counter() - start)
-        print("answer p50", statistics.median(taken), "max", max(taken))  # noqa: T201 - the measured figure
-        assert statistics.median(taken) < 1.0
+            assert APOLOGY not in (await person.command(text))["text"]
+        assert person.slack.desk.counters.failed == 0
 
     play(story)
 

@@ -67,7 +67,7 @@ class Workspace:
     def address(self, name: str) -> str:
         return f"{self.url}/response/{name}"
 
-    async def until(self, ready: Callable[[], bool], seconds: float = 20) -> None:
+    async def until(self, ready: Callable[[], bool], seconds: float = 60) -> None:
         async with asyncio.timeout(seconds):
             while not ready():
                 self.arrived.clear()
