@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: `python benchmarks/measured.py plan|static|half|solved` prints JSON."""
+"""One measurement in a process of its own: `python benchmarks/measured.py NAME` prints JSON; names are in `main`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import json
 import resource
 import sys
 import time
+
+import procurement
+import reading
+import simulating
 
 from planner.bootstrap import Planner
 from planner.config import settings
@@ -60,6 +64,13 @@ def main() -> None:
         "static": lambda: sweep(planner, 1000, 1000, STATIC, "ideal"),
         "half": lambda: sweep(planner, 500, 1000, STATIC, "ideal"),
         "solved": lambda: sweep(planner, 100, 1000, SOLVED, "auto"),
+        "simulate": simulating.simulate,
+        "steady": simulating.steady,
+        "size": lambda: simulating.size(planner),
+        "models": reading.models,
+        "names": reading.names,
+        "questions": reading.questions,
+        "procurement": lambda: procurement.measure(planner),
     }[sys.argv[1]]()
     print(json.dumps(found))
 

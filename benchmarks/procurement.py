@@ -1,15 +1,22 @@
-"""How long procurement answers take: `python benchmarks/procurement.py` prints one line each."""
+"""How long procurement answers take: `python benchmarks/procurement.py` prints these figures alone."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+
+from figures import Figure
 
 from planner.bootstrap import Planner
 from planner.cli.scenario_input import complete
 from planner.config import settings
+from planner.core.fleet import changes
 from planner.core.fleet.columns import columns
 from planner.core.fleet.optimise import optimise
+from planner.core.fleet.scenario import Scenario
+from planner.core.fleet.sensitivity import Assumption, tornado
+from planner.core.fleet.solver import warm_up
 from planner.core.fleet.ways import ways
 from planner.services.procurement import sensitivity
 
@@ -41,28 +48,55 @@ def document(*, months: int, per_period: int, bought: bool) -> dict[str, object]
         "sites": [{"id": "own", "power_price_per_kwh": 0.1, "pue": 1.3}], "prices": prices})
 
 
-def main() -> None:
-    """Time the fleet of 12 quarters, a 36-month what-if and its sensitivity."""
-    planner = Planner(settings())
-    today = datetime.now(UTC).date()
-    for bought in (False, True):
+def measure(planner: Planner) -> dict[str, float]:
+    """Seconds and gaps of fleets of 12 quarters, of a 36-month what-if and of the sensitivity it shows."""
+    today, found = datetime.now(UTC).date(), {}
+    warm_up()
+    for name, bought in (("rented", False), ("bought", True)):
+        scenario = planner.procurements.reader.read(
+            document(months=36, per_period=3, bought=bought), today, "default").scenario
         began = time.perf_counter()
-        read = planner.procurements.reader.read(document(months=36, per_period=3, bought=bought), today, "default")
-        scenario = read.scenario
-        loaded = time.perf_counter()
-        found = optimise(scenario, gap=0.01, time_limit_s=9.0)
-        print(f"fleet, {len(scenario.workloads)} models, {len(SKUS)} SKUs, {len(scenario.candidates)} layouts, "
-              f"12 quarters, {columns(scenario).count} variables, offers {len(scenario.offers)}: read "
-              f"{loaded - began:.2f} s, solved {time.perf_counter() - loaded:.2f} s, {found.status}, "
-              f"gap {found.gap:.2%}")
+        fleet = optimise(scenario, gap=0.01, time_limit_s=40.0)
+        found |= {f"{name}_s": time.perf_counter() - began, f"{name}_gap": 1.0 if fleet.gap is None else fleet.gap,
+                  f"{name}_variables": columns(scenario).count}
     read = planner.procurements.reader.read(document(months=36, per_period=1, bought=True), today, "default")
     began = time.perf_counter()
     ranked = [way for way in ways(read.scenario) if way.works]
-    print(f"what-if, 36 months, {len(ranked)} ways: {time.perf_counter() - began:.2f} s")
+    found |= {"ways": len(ranked), "ways_s": time.perf_counter() - began}
     began = time.perf_counter()
     section = sensitivity.section(read, ranked[0], ranked[1], ranked)
-    print(f"sensitivity over {len(section['tornado'])} assumptions: {time.perf_counter() - began:.2f} s")
+    found |= {"assumptions": len(section["tornado"]), "sensitivity_s": time.perf_counter() - began}
+    asked = document(months=36, per_period=1, bought=True)
+    began = time.perf_counter()
+    planner.procurements.answer(asked)
+    return found | {"answer_s": time.perf_counter() - began, "tornado_s": twenty(read.scenario, ranked[0].id)}
+
+
+def twenty(scenario: Scenario, best: str) -> float:
+    """Seconds of a tornado of twenty assumptions."""
+    moved = [Assumption(name=str(n), unit="×", base=1.0, low=0.8, high=1.2, change=changes.scale_demand)
+             for n in range(20)]
+    began = time.perf_counter()
+    tornado(scenario, moved, lambda changed: ways(changed, only=[best])[0].npv or 0.0)
+    return time.perf_counter() - began
+
+
+def figures(found: Mapping[str, float]) -> list[Figure]:
+    """What was measured beside what it must be."""
+    shown = []
+    for name in ("rented", "bought"):
+        shown += [Figure(name=f"fleet, 3 models, 8 SKUs, 12 quarters, {name}, {found[f'{name}_variables']} variables",
+                         value=found[f"{name}_s"], unit="s", most=10.0),
+                  Figure(name=f"fleet, {name}: gap proven", value=100 * found[f"{name}_gap"], unit="%", most=1.0)]
+    return [*shown,
+            Figure(name=f"what-if, 36 months: {found['ways']} ways ranked", value=found["ways_s"], unit="s", most=1.0),
+            Figure(name=f"what-if, 36 months: sensitivity to {found['assumptions']} assumptions",
+                   value=found["sensitivity_s"], unit="s", most=5.0),
+            Figure(name="what-if, 36 months: tornado of twenty assumptions", value=found["tornado_s"], unit="s",
+                   most=5.0),
+            Figure(name="what-if, 36 months: the whole answer", value=found["answer_s"], unit="s")]
 
 
 if __name__ == "__main__":
-    main()
+    for figure in figures(measure(Planner(settings()))):
+        print(figure.line())
