@@ -51,16 +51,21 @@ class Postgres:
     def url(self, database: str) -> str:
         return f"postgresql://planner@/{database}?host={self.folder}"
 
-    def start(self) -> None:
+    def _launch(self) -> subprocess.Popen[bytes]:
         options = [part for name, value in self._options.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "server.log").open("ab") as log:
             command = [self._install / "bin" / "postgres", "-D", self.data, "-k", self.folder, *options]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, **self._identity)
-        for _ in range(200):
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, **self._identity)
+
+    def start(self) -> None:
+        self._process = self._launch()
+        for _ in range(1200):  # a minute: it takes less than a second, but not on every machine
             try:
                 psycopg.connect(self.url("postgres"), connect_timeout=1).close()
             except psycopg.OperationalError:
                 time.sleep(0.05)
+                if self._process.poll() is not None:  # a killed server's children still held its memory
+                    self._process = self._launch()
             else:
                 return
         raise RuntimeError((self.folder / "server.log").read_text())
@@ -83,13 +88,12 @@ class Postgres:
         assert self._process is not None
         head = int((self.data / "postmaster.pid").read_text().split("\n")[0])
         os.kill(head, signal.SIGKILL)
-        self._process.wait(timeout=10)
-        time.sleep(0.3)
+        self._process.wait(timeout=60)
 
     def stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=60)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _call(self, program: str, *arguments: str) -> None:

@@ -27,7 +27,7 @@ class Server:
         self.url = json.loads(self.process.stdout.readline())["url"]
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=20)
+        return httpx.Client(base_url=self.url, timeout=60)
 
     def kill(self) -> None:
         self.process.kill()
@@ -38,6 +38,6 @@ class Server:
         self._reap()
 
     def _reap(self) -> None:
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=60)
         assert self.process.stdout is not None
         self.process.stdout.close()

@@ -67,7 +67,7 @@ def test_the_same_post_at_once_makes_one_entry(server):
 
 
 def write_until_dead(url, acknowledged):
-    with httpx.Client(base_url=url, timeout=5) as client:
+    with httpx.Client(base_url=url, timeout=60) as client:
         for number in range(WRITES):
             try:
                 answer = client.post("/v1/prices", json={"id": f"write-{number}", "sku": "h100",

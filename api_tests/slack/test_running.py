@@ -51,7 +51,7 @@ def test_socket_mode_serves_until_told_to_leave(database):
         await workspace.until(lambda: bool(workspace.sockets))
         assert slack.store.install(TEAM).state == "active"
         os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.wait_for(serving, 20)
+        await asyncio.wait_for(serving, 60)
         planner.close()
         await workspace.stop()
 
