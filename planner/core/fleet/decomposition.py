@@ -24,7 +24,7 @@ from planner.core.fleet.program import Program, frame
 from planner.core.fleet.projection import projection
 from planner.core.fleet.refit import refitted
 from planner.core.fleet.search import Search, cheaper
-from planner.core.fleet.solver import SOLVED, solve
+from planner.core.fleet.solver import solve
 from planner.core.fleet.windows import bounded
 from planner.core.quantities.arrays import Array
 
@@ -38,8 +38,6 @@ LATEST_START = 0.8
 """[1] Share of the time after which whole units are no longer begun with."""
 MOST_ENTRIES = 10_000_000
 """[1] Rows times columns up to which programmes are held as matrices; beyond, the relaxation is searched as it is."""
-SPARES_S = 2.0
-"""[s] for the relaxation of a fleet with spares, which takes tenths of a second."""
 
 
 def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan | None, float | None]:
@@ -77,11 +75,10 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     prices, shares = cover_prices(scenario), master.share_prices()
     relaxed = divisible(scenario, asked.columns)
     least = solve(relaxed, relaxed.cost, gap=0.0, time_limit_s=max(clock.left(0.3), LEAST_SLICE_S), relaxed=True)
-    plan, bound = None, float(least.fun) * (1.0 - ROOM) if least.status == SOLVED else 0.0
-    if least.x is None or _divisible_at(master, prices, shares) >= (1.0 - gap) * float(least.fun):
+    plan, bound = None, 0.0 if least.bound is None else least.bound * (1.0 - ROOM)
+    if least.value is None or _divisible_at(master, prices, shares) >= (1.0 - gap) * least.value:
         plan, below = _by_slices(master, asked, prices, shares, clock, gap)
         bound = max(bound, below)
-    bound = max(bound, _with_spares(asked, clock))
     wide = plan is None or (_linked(asked) and ledger(plan).npv - bound > gap * abs(ledger(plan).npv))
     if least.x is not None and wide and clock.left(LATEST_START) > 0:
         other, below = _by_units(master, asked, relaxed, bound, clock, gap)
@@ -124,7 +121,7 @@ def _by_units(master: Master, asked: Program, relaxed: Program, least: float, cl
     if len(relaxed.rows.name) * relaxed.columns.count > MOST_ENTRIES:
         found = solve(relaxed, relaxed.cost, gap=gap / 4, time_limit_s=max(clock.left(LATEST_START), LEAST_SLICE_S))
         plan = None if found.x is None else refitted(master, asked.columns, relaxed, np.asarray(found.x), clock)
-        return plan, 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound)
+        return plan, 0.0 if found.bound is None else float(found.bound)
     search = Search(master=master, place=asked.columns, relaxed=relaxed, least=least, clock=clock, gap=gap)
     with ThreadPoolExecutor(1) as pool:
         bound = pool.submit(bounded, relaxed, clock, gap, search.told)
@@ -133,15 +130,6 @@ def _by_units(master: Master, asked: Program, relaxed: Program, least: float, cl
     if plan is None and x is not None and clock.left(1.0) > 0:
         plan = refitted(master, asked.columns, projection(relaxed).asked, x, clock)
     return plan, above
-
-
-def _with_spares(asked: Program, clock: Clock) -> float:
-    """The exact programme's relaxation, which knows which replicas are in use: worth having where some may fail."""
-    if not asked.columns.marked:
-        return 0.0
-    answer = solve(asked, asked.cost, gap=0.0, time_limit_s=min(SPARES_S, max(clock.left(0.4), LEAST_SLICE_S)),
-                   relaxed=True)
-    return float(answer.fun) * (1.0 - ROOM) if answer.status == SOLVED else 0.0
 
 
 def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,

@@ -6,22 +6,21 @@ however many there are; what is left to decide are units.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet.columns import Columns, Pair
-from planner.core.fleet.program import MOST_SHARE, STRUCTURE, Program, demand_rows, frame, pool_rows, there
+from planner.core.fleet.program import STRUCTURE, Program, demand_rows, frame, pool_rows, share, there
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sizing import required
 from planner.core.fleet.solver import duals
+from planner.core.quantities.arrays import Array
 
 NEGLIGIBLE = 1e-9
 """[USD] A price below it is nothing: what is left of the simplex method's own tolerance."""
-UNUSED = 1e-6
-"""[1] A sum below it is none at all: HiGHS's own tolerance."""
 ROOM = 1e-9
 """[1] Relative room left for rounding where a row is worked out from other rows, so that no plan is cut off."""
 
@@ -43,63 +42,37 @@ def divisible(scenario: Scenario, place: Columns) -> Program:
 
     Notes
     -----
-    A replica that may fail is worth at least the smallest one of its workload, which every plan without an API must
-    have in store; which replica is the largest in use is left open.
+    With c_i the part of a load that replica i carries and L the largest replica in use, k of which may fail, a plan
+    keeps Σ c_i · x_i ≥ 1 + k · c_L. Since c_i ≤ c_L for every replica in use, Σ c_i / (1 + k · c_i) · x_i ≥ 1: what a
+    replica is worth with its own spares, whichever is the largest. A GPU of a pool is worth what its best replica is.
     """
-    return _relaxation(scenario, place, _densest(scenario, place, [0] * len(scenario.workloads)))
-
-
-def _relaxation(scenario: Scenario, place: Columns, chosen: tuple[Pair, ...]) -> Program:
-    asked = frame(scenario, replace(place, pairs=chosen, marked=()))
-    demand_rows(scenario, asked.columns, asked.rows)
+    mine: dict[tuple[int, int], list[Pair]] = {}
+    for pair in place.pairs:
+        mine.setdefault((pair.workload, pair.pool), []).append(pair)
+    asked = frame(scenario, replace(place, pairs=tuple(pairs[0] for pairs in mine.values()), marked=()))
+    demand_rows(scenario, asked.columns, asked.rows, _best(mine))
     pool_rows(scenario, asked.columns, asked.rows)
-    _store_spares(asked, place)
+    _leave_room(asked)
     replicas = asked.columns.sizes[0]
     upper, integer = asked.upper.copy(), asked.integer.copy()
     upper[:replicas], integer[:replicas] = np.inf, 0
     asked = replace(asked, upper=upper, integer=integer)
-    _add_aggregates(asked)
+    _add_aggregates(asked, _best(mine))
     return asked
 
 
-def spared(asked: Program, place: Columns) -> Program:
-    """A programme like the relaxation, in which the densest replicas are those that may fail.
+def _best(mine: Mapping[tuple[int, int], list[Pair]]) -> Callable[[Pair, float, int], float]:
+    """Part of a need that a replica's GPUs carry under the best replica of its workload and pool, its spares kept."""
+    known: dict[tuple[int, int, float, int], float] = {}
 
-    Parameters
-    ----------
-    asked : Program
-        The relaxation.
-    place : Columns
-        The variables of the exact programme.
+    def carried(pair: Pair, need: float, spare: int) -> float:
+        key = pair.workload, pair.pool, need, spare
+        if key not in known:
+            shares = [(share(p, need), p.slot) for p in mine[pair.workload, pair.pool]]
+            known[key] = max(one / (1.0 + spare * one) / slot for one, slot in shares)
+        return known[key] * pair.slot
 
-    Returns
-    -------
-    Program
-        No relaxation any more where a workload has spares, else the same.
-    """
-    scenario = asked.scenario
-    hosted = {api.workload for api in scenario.apis}
-    more = _relaxation(scenario, place, _densest(scenario, place, [w.spare for w in scenario.workloads]))
-    for row, w, s in _demand_at(more):
-        workload = scenario.workloads[w]
-        mine = [p for p in more.columns.pairs if p.workload == w]
-        if mine and workload.spare and workload.id not in hosted:
-            need = float(required(scenario.moments.peak[w, s], workload.headroom))
-            more.rows.lower[row] = 1.0 + workload.spare * float(np.mean([p.capacity for p in mine])) / need
-    return more
-
-
-def _densest(scenario: Scenario, place: Columns, spares: Sequence[int]) -> tuple[Pair, ...]:
-    """The pair that carries most per GPU, of each workload and pool, when so many of its replicas may fail."""
-    best: dict[tuple[int, int], tuple[float, Pair]] = {}
-    for pair in place.pairs:
-        workload = scenario.workloads[pair.workload]
-        need = float(required(scenario.moments.peak[pair.workload].max(), workload.headroom))
-        worth = pair.capacity / pair.slot / (1.0 + spares[pair.workload] * pair.capacity / max(need, pair.capacity))
-        key = pair.workload, pair.pool
-        if key not in best or worth > best[key][0]:
-            best[key] = worth, pair
-    return tuple(pair for _, pair in best.values())
+    return carried
 
 
 def _demand_at(asked: Program) -> list[tuple[int, int, int]]:
@@ -113,19 +86,14 @@ def _demand_at(asked: Program) -> list[tuple[int, int, int]]:
     return found
 
 
-def _store_spares(asked: Program, place: Columns) -> None:
-    """Raise demand by the smallest replicas that may fail, where no API could make replicas needless."""
-    scenario = asked.scenario
-    hosted = {api.workload for api in scenario.apis}
-    for row, w, s in _demand_at(asked):
-        workload = scenario.workloads[w]
-        sizes = [p.capacity for p in place.pairs if p.workload == w]
-        need = float(required(scenario.moments.peak[w, s], workload.headroom))
-        if sizes and workload.id not in hosted and max(sizes) < MOST_SHARE * need:
-            asked.rows.lower[row] = 1.0 + (1.0 - ROOM) * workload.spare * min(sizes) / need
+def _leave_room(asked: Program) -> None:
+    """Leave the room that the exact rows on spares leave."""
+    for row, w, _ in _demand_at(asked):
+        if asked.scenario.workloads[w].spare:
+            asked.rows.lower[row] = 1.0 - ROOM
 
 
-def _add_aggregates(asked: Program) -> None:
+def _add_aggregates(asked: Program, carried: Callable[[Pair, float, int], float]) -> None:
     """Add one row per slice over all SKUs, which rounds better than many: demand weighed by its price.
 
     For any prices λ of load, units whose best use is worth g_p must carry its worth: Σ g_p · units_p ≥ Σ λ_w · load_w.
@@ -135,20 +103,30 @@ def _add_aggregates(asked: Program) -> None:
     except InvalidQuantity:  # nothing to weigh demand by; the programme is the same without these rows
         return
     scenario, place = asked.scenario, asked.columns
-    weights: dict[int, list[tuple[int, float, float]]] = {}
+    weights: dict[int, list[tuple[int, float]]] = {}
     for row, w, s in _demand_at(asked):
         if marginals[row] > NEGLIGIBLE:
-            weights.setdefault(s, []).append((w, float(marginals[row]), asked.rows.lower[row]))
+            weights.setdefault(s, []).append((w, float(marginals[row])))
     for s, weighed in weights.items():
-        total = sum(price * least for _, price, least in weighed)
-        price_of = {w: price / total for w, price, _ in weighed}
-        worth = np.zeros(len(scenario.pools))
-        for pair in place.pairs:
-            need = float(required(scenario.moments.peak[pair.workload, s], scenario.workloads[pair.workload].headroom))
-            share = min(pair.capacity / need, MOST_SHARE) / pair.slot if pair.workload in price_of else 0.0
-            worth[pair.pool] = max(worth[pair.pool], price_of.get(pair.workload, 0.0) * share)
+        total = sum(price for _, price in weighed)
+        price_of = {w: price / total for w, price in weighed}
+        worth = _worth(asked, s, price_of, carried)
         entries = [(c, v * min(float(worth[p]) * pool.unit_gpus, 1.0)) for p, pool in enumerate(scenario.pools)
                    for offer in pool.offers for c, v in there(place, offer, s, int(scenario.moments.period[s]))]
         order = {w.id: n for n, w in enumerate(scenario.workloads)}
         entries += [(place.api(a, s), price_of.get(order[api.workload], 0.0)) for a, api in enumerate(scenario.apis)]
         asked.rows.add(STRUCTURE, entries, lower=1.0 - ROOM)
+
+
+def _worth(asked: Program, moment: int, prices: Mapping[int, float],
+           carried: Callable[[Pair, float, int], float]) -> Array:
+    """(pool,) what a GPU is worth in a slice, at prices of each workload's demand [1]."""
+    scenario = asked.scenario
+    worth = np.zeros(len(scenario.pools))
+    for pair in asked.columns.pairs:
+        if pair.workload in prices:
+            workload = scenario.workloads[pair.workload]
+            need = float(required(scenario.moments.peak[pair.workload, moment], workload.headroom))
+            one = prices[pair.workload] * carried(pair, need, workload.spare) / pair.slot
+            worth[pair.pool] = max(worth[pair.pool], one)
+    return worth

@@ -13,7 +13,8 @@ from planner.core.fleet.program import Program, program
 from planner.core.fleet.readout import plan_of
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.search import cheaper
-from planner.core.fleet.solver import IMPOSSIBLE, conflict, solve, warm_up
+from planner.core.fleet.highs import IMPOSSIBLE
+from planner.core.fleet.solver import conflict, solve, warm_up
 from planner.core.fleet.ways import ways
 
 OPTIMAL, INFEASIBLE, LIMIT = "optimal", "infeasible", "time_limit"
@@ -110,9 +111,9 @@ def _check_size(scenario: Scenario) -> None:
 
 def _whole(asked: Program, before: Solution, *, gap: float, time_limit_s: float) -> Solution:
     answer = solve(asked, asked.cost, gap=gap, time_limit_s=time_limit_s)
-    if int(answer.status) == IMPOSSIBLE:
+    if answer.status == IMPOSSIBLE:
         return Solution(status=INFEASIBLE, plan=None, npv=None, lower_bound=None, gap=None, conflict=conflict(asked))
-    bounds = [b for b in (answer.mip_dual_bound, before.lower_bound) if b is not None]
+    bounds = [b for b in (answer.bound, before.lower_bound) if b is not None]
     plan = None if answer.x is None else plan_of(asked, answer.x)
     return _solution(cheaper(plan, before.plan), max(bounds, default=None), gap)
 

@@ -8,23 +8,21 @@ good. That takes milliseconds where a search for whole replicas takes tenths of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.core.fleet.columns import Columns, Pair
 from planner.core.fleet.scenario import Scenario
+from planner.core.fleet.sharing import SHORT, Sharing, moved
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array
 
-STEPS = (1, 2, 4, 8)
-"""[GPU] Moved at once from one workload to another within a pool."""
-MOST_MOVES = 12
-"""[1] Pairs of moves before units are said to be too few."""
-SHORT = 1e-9
-"""[1] Part of a load that may be missing: float noise."""
+CLOSE = 0.03
+"""[1] Where more of a load is missing, other largest replicas are not tried."""
+MOST_KEPT = 200
+"""[1] Sharings kept ready at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +88,16 @@ class Packing:
 
     scenario: Scenario
     place: Columns
-    tables: dict[tuple[int, int, int, float], Table]
+    tables: dict[tuple[int, int, int, float], Table] = field(default_factory=dict)
     """By workload, pool, GPUs tabled, and largest replica."""
+    ready: dict[tuple[object, ...], Sharing] = field(default_factory=dict)
+    """By slice, loads and largest replicas."""
+    firm: npt.NDArray[np.bool_] = field(init=False)
+    """(pool,) whether a pool is firm."""
+
+    def __post_init__(self) -> None:
+        """Work out which pools are firm."""
+        self.firm = np.array([pool.firm for pool in self.scenario.pools])
 
     def packed(self, moment: int, units: Array,
                hosted: Array) -> tuple[Mapping[tuple[str, int], int] | None, float]:
@@ -111,42 +117,78 @@ class Packing:
         tuple
             Counts by candidate id and pool, None when none were found, and the part of a load that is missing [1].
         """
-        loads = [self._load(w, moment, units, float(hosted[w])) for w in range(len(self.scenario.workloads))]
-        busy = [w for w, (need, _) in enumerate(loads) if need > 0]
-        gpus = np.array([round(float(u)) * pool.unit_gpus for u, pool in zip(units, self.scenario.pools, strict=True)])
+        options = [self._loads(w, moment, units, float(hosted[w])) for w in range(len(self.scenario.workloads))]
+        busy = [w for w, one in enumerate(options) if one]
         if not busy:
             return {}, 0.0
-        grid = [[self._table(w, p, int(gpus[p]), loads[w][1]) for p in range(gpus.size)] for w in busy]
-        need = np.array([loads[w][0] for w in busy])
-        firm = np.array([pool.firm for pool in self.scenario.pools])
-        sure = np.array([max(1.0 - self.scenario.workloads[w].spot_share - float(hosted[w]), 0.0) *
-                         float(required(self.scenario.moments.peak[w, moment], self.scenario.workloads[w].headroom))
-                         for w in busy])
-        share = _shared(_density(grid), need, gpus)
-        best, missing = _moved(grid, need, np.where(firm.all(), 0.0, sure), firm, share)
-        if missing > SHORT:
-            return None, missing
-        found: dict[tuple[str, int], int] = {}
-        for w in range(len(busy)):
-            for p in range(gpus.size):
-                found.update(grid[w][p].replicas(int(best[w, p])))
-        return found, 0.0
+        least = np.inf
+        for choice in _choices([len(options[w]) for w in busy]):
+            found, missing = self._with(moment, units, hosted, {w: options[w][n] for w, n in zip(busy, choice,
+                                                                                              strict=True)})
+            if missing <= SHORT:
+                return found, 0.0
+            least = min(least, missing)
+            if least > CLOSE:
+                break
+        return None, least
 
-    def _load(self, w: int, moment: int, units: Array, hosted: float) -> tuple[float, float]:
-        """Load to carry with the largest replica that may fail, and that replica's load."""
+    def _with(self, moment: int, units: Array, hosted: Array,
+              loads: Mapping[int, tuple[float, float]]) -> tuple[dict[tuple[str, int], int], float]:
+        """Replicas no larger than these for these loads, and the part of a load that is missing."""
+        gpus = np.array([round(float(u)) * pool.unit_gpus for u, pool in zip(units, self.scenario.pools, strict=True)])
+        there = np.flatnonzero(gpus > 0)
+        if not there.size:
+            return {}, float(len(loads))
+        grid = [[self._table(w, int(p), int(gpus[p]), largest) for p in there] for w, (_, largest) in loads.items()]
+        wanted = np.array([[need for need, _ in loads.values()],
+                           [self._sure(w, moment, float(hosted[w])) for w in loads]])
+        key = moment, tuple(wanted.ravel().tolist()), tuple(largest for _, largest in loads.values())
+        share = self._sharing(key, wanted, loads).shared(gpus)[:, there]
+        share, missing = moved(_stacked(grid), wanted, self.firm[there], share)
+        found: dict[tuple[str, int], int] = {}
+        for one, row in zip(grid, share, strict=True):
+            for known, count in zip(one, row, strict=True):
+                found.update(known.replicas(int(count)))
+        return found, missing
+
+    def _sure(self, w: int, moment: int, hosted: float) -> float:
+        """Load that firm pools must carry."""
+        if self.firm.all():
+            return 0.0
+        workload = self.scenario.workloads[w]
+        need = float(required(self.scenario.moments.peak[w, moment], workload.headroom))
+        return max(1.0 - workload.spot_share - hosted, 0.0) * need
+
+    def _sharing(self, key: tuple[object, ...], wanted: Array, loads: Mapping[int, tuple[float, float]]) -> Sharing:
+        """The sharing of these loads, ready to be asked again."""
+        if key not in self.ready:
+            if len(self.ready) >= MOST_KEPT:
+                self.ready.pop(next(iter(self.ready)))
+            density = np.zeros((len(loads), self.firm.size))
+            for row, (w, (_, largest)) in enumerate(loads.items()):
+                for pair in self.place.pairs:
+                    if pair.workload == w and pair.capacity <= largest:
+                        density[row, pair.pool] = max(density[row, pair.pool], pair.capacity / pair.slot)
+            self.ready[key] = Sharing(density, wanted[0], wanted[1], self.firm)
+        return self.ready[key]
+
+    def _loads(self, w: int, moment: int, units: Array, hosted: float) -> list[tuple[float, float]]:
+        """Loads to carry with the largest replica that may fail, and that replica's load, the most promising first."""
         workload = self.scenario.workloads[w]
         need = float(required(self.scenario.moments.peak[w, moment], workload.headroom)) * (1.0 - hosted)
-        if need <= SHORT or not workload.spare:
-            return need if need > SHORT else 0.0, np.inf
+        if need <= SHORT:
+            return []
+        if not workload.spare:
+            return [(need, np.inf)]
         mine = [p for p in self.place.pairs if p.workload == w and units[p.pool] > 0]
-        best = (0.0, need, np.inf)
-        for largest in {p.capacity for p in mine}:
+        found = []
+        for largest in sorted({p.capacity for p in mine}):
             dense = [max((p.capacity / p.slot for p in mine if p.pool == q and p.capacity <= largest), default=0.0)
                      for q in range(units.size)]
             carried = sum(one * float(n) * pool.unit_gpus
                           for one, n, pool in zip(dense, units, self.scenario.pools, strict=True))
-            best = max(best, (carried / (need + workload.spare * largest), need + workload.spare * largest, largest))
-        return best[1], best[2]
+            found.append((carried / (need + workload.spare * largest), need + workload.spare * largest, largest))
+        return [one[1:] for one in sorted(found, key=lambda f: -f[0])] or [(need, np.inf)]
 
     def _table(self, w: int, p: int, gpus: int, largest: float) -> Table:
         size = 1 << max(gpus, 7).bit_length()
@@ -157,79 +199,17 @@ class Packing:
         return self.tables[key]
 
 
-def _density(grid: list[list[Table]]) -> Array:
-    """(workload, pool) load per GPU of the densest replica."""
-    return np.array([[max((p.capacity / p.slot for p in one.pairs), default=0.0) for one in row] for row in grid])
+def _choices(counts: list[int]) -> list[tuple[int, ...]]:
+    """Positions of options: the first of each, then one workload's second, then another's."""
+    first = tuple(0 for _ in counts)
+    return [first, *(tuple(int(n == w) for n in range(len(counts))) for w, count in enumerate(counts) if count > 1)]
 
 
-def _shared(density: Array, need: Array, gpus: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """(workload, pool) whole GPUs that divisible replicas would be given, all loads met by the same multiple."""
-    from scipy.optimize import linprog  # noqa: PLC0415 - scipy costs a second to import
-
-    loads, pools = density.shape
-    limits = np.zeros((loads + pools, loads * pools + 1))
-    for w in range(loads):
-        limits[w, w * pools:(w + 1) * pools], limits[w, -1] = -density[w] / need[w], 1.0
-        limits[loads + np.arange(pools), w * pools + np.arange(pools)] = 1.0
-    cost = np.zeros(loads * pools + 1)
-    cost[-1] = -1.0
-    solver: Any = linprog
-    answer = solver(cost, A_ub=limits, b_ub=np.concatenate([np.zeros(loads), gpus]), method="highs")
-    given = answer.x[:-1].reshape(loads, pools)
-    whole: npt.NDArray[np.int64] = np.floor(given + 1e-6).astype(np.int64)
-    for p in range(pools):
-        for w in np.argsort(whole[:, p] - given[:, p], kind="stable")[:int(gpus[p] - whole[:, p].sum())]:
-            whole[w, p] += 1
-        whole[0, p] += gpus[p] - whole[:, p].sum()
-    return whole
-
-
-def _moved(grid: list[list[Table]], need: Array, sure: Array, firm: npt.NDArray[np.bool_],
-           share: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], float]:
-    """The shares after moves that leave least load missing, and how much is."""
-    share = share.copy()
-    asked = np.concatenate([need, sure])
-    scale = np.where(asked > 0, asked, np.inf)
-    missing = np.inf
-    for _ in range(MOST_MOVES):
-        each = np.array([[one.carried[share[w, p]] for p, one in enumerate(row)] for w, row in enumerate(grid)])
-        carried = np.concatenate([each.sum(axis=1), (each * firm).sum(axis=1)])
-        now = float(np.maximum((asked - carried) / scale, 0.0).sum())
-        if now <= SHORT or now >= missing:
-            return share, min(now, missing)
-        missing = now
-        moves, gain = _moves(grid, firm, share)
-        if not moves:
-            return share, missing
-        after = (asked - carried)[None, :] - gain
-        single = np.maximum(after / scale, 0.0).sum(axis=1)
-        both = np.maximum((after[:, None, :] - gain[None, :, :]) / scale, 0.0).sum(axis=2)
-        pool = np.array([m[0] for m in moves])
-        both[pool[:, None] == pool[None, :]] = np.inf
-        i, j = np.unravel_index(int(np.argmin(both)), both.shape)
-        chosen = [moves[int(np.argmin(single))]] if single.min() <= both[i, j] else [moves[i], moves[j]]
-        for p, source, target, step in chosen:
-            share[source, p] -= step
-            share[target, p] += step
-    return share, missing
-
-
-def _moves(grid: list[list[Table]], firm: npt.NDArray[np.bool_],
-           share: npt.NDArray[np.int64]) -> tuple[list[tuple[int, int, int, int]], Array]:
-    """Moves of GPUs between workloads within a pool, and what they bring each load."""
-    moves, gain = [], []
-    loads = len(grid)
-    for source, p in zip(*np.nonzero(share), strict=True):
-        for step in STEPS:
-            if step > share[source, p]:
-                break
-            lost = grid[source][p].carried[share[source, p] - step] - grid[source][p].carried[share[source, p]]
-            for target in range(loads):
-                if target != source:
-                    row = np.zeros(2 * loads)
-                    won = grid[target][p].carried[share[target, p] + step] - grid[target][p].carried[share[target, p]]
-                    row[source], row[target] = lost, won
-                    row[loads + source], row[loads + target] = lost * firm[p], won * firm[p]
-                    moves.append((int(p), int(source), target, step))
-                    gain.append(row)
-    return moves, np.array(gain)
+def _stacked(grid: list[list[Table]]) -> Array:
+    """(workload, pool, GPU) load carried."""
+    size = max(one.carried.size for row in grid for one in row)
+    carried = np.zeros((len(grid), len(grid[0]), size))
+    for w, row in enumerate(grid):
+        for p, one in enumerate(row):
+            carried[w, p, :one.carried.size] = one.carried
+    return carried

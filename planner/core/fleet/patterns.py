@@ -80,10 +80,10 @@ class SliceProgram:
         if at_least is not None:
             least[place.rental(0, 0):place.rental(0, 0) + at_least.size] = at_least
         answer = solve(asked, cost, gap=gap, time_limit_s=time_limit_s, least=least)
-        bound = -np.inf if answer.mip_dual_bound is None else float(answer.mip_dual_bound)
+        bound = -np.inf if answer.bound is None else float(answer.bound)
         if answer.x is None:
             return None, bound
-        return self._pattern(np.asarray(answer.x), unit_prices.size, share_prices.size), bound
+        return self._pattern(answer.x, unit_prices.size, share_prices.size), bound
 
     def relaxed(self, unit_prices: Array, share_prices: Array) -> float:
         """Cost of the slice at these prices were units divisible.
@@ -102,7 +102,7 @@ class SliceProgram:
         """
         answer = solve(self.asked, self._cost(unit_prices, share_prices), gap=0.0, time_limit_s=RELAXED_TIME_S,
                        relaxed=True)
-        return np.inf if answer.x is None else float(answer.fun)
+        return np.inf if answer.value is None else answer.value
 
     def _cost(self, unit_prices: Array, share_prices: Array) -> Array:
         place = self.asked.columns

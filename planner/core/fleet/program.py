@@ -6,12 +6,13 @@ slots of replicas ≤ GPUs of the units that are there, and supply, lead time, p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.core.fleet.columns import Columns, columns
+from planner.core.fleet.columns import Columns, Pair, columns
 from planner.core.fleet.cost import api_spending, commitment_spending, commitment_worth, rental_worth
 from planner.core.fleet.offers import Offer
 from planner.core.fleet.power import meter_power
@@ -96,7 +97,27 @@ def frame(scenario: Scenario, place: Columns) -> Program:
     return Program(scenario=scenario, columns=place, cost=cost, upper=upper, integer=integer, rows=rows)
 
 
-def demand_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
+def share(pair: Pair, need: float, spare: int = 0) -> float:  # noqa: ARG001 - spares have rows of their own in the exact programme
+    """Part of a need one replica carries; beyond a thousandfold the solver's tolerance would blur whole numbers.
+
+    Parameters
+    ----------
+    pair : Pair
+        The replica.
+    need : float
+        [load].
+    spare : int
+        Replicas that may fail; of no account here [1].
+
+    Returns
+    -------
+    float
+        [1].
+    """
+    return float(min(pair.capacity / need, MOST_SHARE))
+
+
+def demand_rows(scenario: Scenario, place: Columns, rows: Rows, carried: Callable[[Pair, float, int], float] = share) -> None:
     """Add that capacity meets demand, and that firm units carry their part of it.
 
     Parameters
@@ -107,6 +128,8 @@ def demand_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
         Positions of the variables.
     rows : Rows
         What to add to: per workload and slice with load, in that order.
+    carried : callable
+        Part of a need [load] that a replica carries when so many may fail [1].
     """
     for w, workload in enumerate(scenario.workloads):
         mine = [(i, p) for i, p in enumerate(place.pairs) if p.workload == w]
@@ -116,11 +139,11 @@ def demand_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
             if need <= 0:
                 continue
             hosted = [(place.api(a, s), 1.0) for a in apis]
-            served = [(place.replica(i, s), _share(p.capacity, need)) for i, p in mine]
+            served = [(place.replica(i, s), carried(p, need, workload.spare)) for i, p in mine]
             rows.add(f"demand of {workload.id}", [*served, *hosted], lower=1.0)
             if workload.spot_share < 1.0 and len(firm) < len(mine):
                 rows.add(f"spot share of {workload.id}",
-                         [*((place.replica(i, s), _share(p.capacity, need)) for i, p in firm), *hosted],
+                         [*((place.replica(i, s), carried(p, need, 0)) for i, p in firm), *hosted],
                          lower=1.0 - workload.spot_share)
             if apis:
                 rows.add(STRUCTURE, hosted, upper=1.0)
@@ -136,15 +159,10 @@ def _spare_rows(scenario: Scenario, place: Columns, rows: Rows) -> None:
             if need <= 0:
                 continue
             rows.add(STRUCTURE, [(place.replica(i, s), 1.0), (place.used(mark, s), -max(pair.most[s], 1.0))], upper=0.0)
-            lost = workload.spare * _share(pair.capacity, need)
-            rows.add(f"spares of {workload.id}", [*((place.replica(j, s), _share(p.capacity, need)) for j, p in mine),
+            lost = workload.spare * share(pair, need)
+            rows.add(f"spares of {workload.id}", [*((place.replica(j, s), share(p, need)) for j, p in mine),
                                                   *((place.api(a, s), 1.0) for a in apis),
                                                   (place.used(mark, s), -lost)], lower=1.0 - _slack(lost))
-
-
-def _share(capacity: float, need: float) -> float:
-    """Part of a need one replica carries; beyond a thousandfold the solver's tolerance would blur whole numbers."""
-    return float(min(capacity / need, MOST_SHARE))
 
 
 def _slack(lost: float) -> float:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from planner.core.fleet.clock import Clock
 from planner.core.fleet.columns import Columns
 from planner.core.fleet.cost import ledger
-from planner.core.fleet.divisible import spared
 from planner.core.fleet.exchange import Exchange, exchange
 from planner.core.fleet.master import Master
 from planner.core.fleet.packing import Packing
@@ -30,11 +29,11 @@ from planner.core.quantities.arrays import Array
 
 FIRST_ROOM = 0.005
 """[1] Part of a slice's load stored for whole replicas, before they are looked at themselves."""
-START_SHARE, LAST_SHARE = 0.2, 0.88
+START_SHARE, LAST_SHARE = 0.5, 0.88
 """[1] Share of the time after which the first fleet of units must be there, and exchanges end."""
-DIVISIBLE_SHARE = 0.35
+DIVISIBLE_SHARE = 0.5
 """[1] Share of the time after which whole replicas are looked at."""
-WARM, COOL, COLD = (6e-4, 1.5e-4), (3e-4, 1e-5), (1e-5, 1e-6)
+WARM, COOL, COLD = (6e-4, 1.5e-4), (1e-4, 1e-5), (1e-5, 1e-6)
 """[1] Mean rise an exchange may bring over a fleet's cost, at first and at last: before whole replicas are looked at,
 after, and when all is nearly done."""
 TURNS_PER_S, FEW = 3000.0, 300
@@ -54,7 +53,7 @@ MOST_MORE, DEAREST = 6, 10
 """[1] Units added to a slice where whole replicas lack something, and columns tried each time, the cheapest first."""
 ROOMS = (0.01, 0.03, 0.1)
 """[1] Parts of the load stored for whole replicas where they were not found otherwise."""
-START_GAP = 0.02
+START_GAP = 0.002
 """[1] Exchanges start from a fleet this close: they are faster than a search at what is left."""
 LEAST_S = 0.05
 """[s] Even an overdue slice gets this long; it is what presolve and one heuristic take."""
@@ -82,7 +81,7 @@ class Search:
 
     def __post_init__(self) -> None:
         """Begin with nothing packed."""
-        self.packing = Packing(scenario=self.master.scenario, place=self.place, tables={})
+        self.packing = Packing(scenario=self.master.scenario, place=self.place)
 
     def best(self) -> Plan | None:
         """The cheapest fleet found in time.
@@ -92,7 +91,7 @@ class Search:
         Plan or None
             With whole replicas, or None.
         """
-        own = projection(spared(self.relaxed, self.place))
+        own = projection(self.relaxed)
         relaxed = own.relax()
         own.leave_room(np.full(self.place.slices, FIRST_ROOM))
         x = self._started(own, START_SHARE)

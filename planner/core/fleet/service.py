@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from planner.core.fleet.highs import SOLVED, Highs
 from planner.core.quantities.arrays import Array
 
 BROKEN = 1e-6
@@ -66,18 +66,19 @@ class Service:
         ndarray or None
             (demand row,); None when all rows are kept.
         """
-        from scipy.optimize import linprog  # noqa: PLC0415 - scipy costs a second to import
-
         rows, pools = self.least.size, self.units.shape[0]
         if rows == 0:
             return None
-        limits = np.zeros((self.pool.size, rows + pools))
-        limits[:, :rows] = self.carried.T
-        limits[np.arange(self.pool.size), rows + self.pool] = -1.0
-        solver: Any = linprog
-        answer = solver(np.concatenate([self.hosted @ x, self.units @ x]), A_ub=limits, b_ub=np.zeros(len(limits)),
-                        A_eq=[np.concatenate([self.least, np.zeros(pools)])], b_eq=[1.0], method="highs")
-        if answer.status != 0:
+        pairs = self.pool.size
+        matrix = np.zeros((pairs + 1, rows + pools))
+        matrix[:pairs, :rows] = self.carried.T
+        matrix[np.arange(pairs), rows + self.pool] = -1.0
+        matrix[pairs, :rows] = self.least
+        upper = np.append(np.zeros(pairs), 1.0)
+        answer = Highs(np.concatenate([self.hosted @ x, self.units @ x]), (*np.nonzero(matrix), matrix[matrix != 0]),
+                       (np.append(np.full(pairs, -np.inf), 1.0), upper),
+                       (np.zeros(rows + pools), np.full(rows + pools, np.inf))).solve()
+        if answer.x is None or answer.status != SOLVED:
             return None
         prices = np.maximum(answer.x[:rows], 0.0)
         return prices if float(self.row(prices) @ x) < 1.0 - BROKEN else None

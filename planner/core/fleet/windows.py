@@ -74,7 +74,7 @@ def bounded(relaxed: Program, clock: Clock, gap: float, told: Callable[[float], 
     if told(least):
         return least, None
     found = solve(own.asked, own.asked.cost, gap=gap / 4, time_limit_s=max(clock.left(BOUND_SHARE), LEAST_S))
-    least = max(least, 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound))
+    least = max(least, 0.0 if found.bound is None else float(found.bound))
     told(least)
     return least, None if found.x is None else np.asarray(found.x)
 
@@ -111,7 +111,7 @@ def add_windows(own: Projection, periods: int, clock: Clock, gap: float) -> None
         part = _part(own, np.flatnonzero(mine), matrix, cost, there[number])
         limit = clock.left(WINDOWS_SHARE) / (len(stretches) - number)
         answer = solve(part, part.cost, gap=gap, time_limit_s=max(limit, LEAST_S))
-        least = 0.0 if answer.mip_dual_bound is None else float(answer.mip_dual_bound)
+        least = 0.0 if answer.bound is None else float(answer.bound)
         if WORTHWHILE * value / len(stretches) < least < np.inf:
             own.add(cost / least, home=window)
 

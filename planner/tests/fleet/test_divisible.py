@@ -9,7 +9,7 @@ from planner.core.fleet.columns import columns
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.cover import rents
 from planner.core.fleet.decomposition import decompose
-from planner.core.fleet.divisible import divisible, spared
+from planner.core.fleet.divisible import divisible
 from planner.core.fleet.hosted import ApiOffer
 from planner.core.fleet.program import program
 from planner.core.fleet.solver import duals, solve
@@ -19,7 +19,7 @@ from planner.tests.reference.fleet_brute_force import cheapest
 
 def least(asked, *, relaxed):
     answer = solve(asked, asked.cost, gap=0.0, time_limit_s=20.0, relaxed=relaxed)
-    return math.inf if answer.x is None else float(answer.fun if relaxed else answer.mip_dual_bound)
+    return math.inf if answer.x is None else float(answer.value if relaxed else answer.bound)
 
 
 @pytest.mark.parametrize("block", build.BLOCKS)
@@ -52,22 +52,23 @@ def test_layouts_that_carry_less_per_gpu_leave_the_relaxation_as_it_is():
     assert least(second, relaxed=False) == pytest.approx(least(first, relaxed=False))
 
 
-def test_spares_raise_the_relaxation_unless_an_api_may_do_without():
+def test_a_replica_is_worth_what_it_carries_with_its_own_spares():
     plain, spare = build.scenario(), build.scenario(workloads=(build.workload(spare=1),))
     api = ApiOffer(id="api", workload="chat", usd_per_input_token=1.0, usd_per_output_token=1.0)
     values = [least(divisible(s, columns(s)), relaxed=True) for s in (plain, spare, replace(spare, apis=(api,)))]
-    # Demand of 10 and one replica of 3 in store.
-    assert values[1] == pytest.approx(1.3 * values[0])
-    assert values[2] == pytest.approx(values[0])
+    # Demand of 10 and one replica of 3 in store; the API is dearer than that.
+    assert values[1:] == pytest.approx([1.3 * values[0]] * 2)
 
 
-def test_replicas_that_may_fail_are_stored_for_unless_an_api_may_do_without():
-    spare = build.scenario(workloads=(build.workload(spare=2),))
-    api = ApiOffer(id="api", workload="chat", usd_per_input_token=1.0, usd_per_output_token=1.0)
-    for scenario, low in ((build.scenario(), 1.0), (spare, 1.6), (replace(spare, apis=(api,)), 1.0)):
-        more = spared(divisible(scenario, columns(scenario)), columns(scenario))
-        assert [lo for name, lo in zip(more.rows.name, more.rows.lower, strict=True) if name == "demand of chat"] == \
-            pytest.approx([low] * 4)
+def test_of_many_replicas_the_one_whose_spares_cost_least_bounds():
+    given = build.scenario(workloads=(build.workload(spare=2),))
+    small = build.candidate("small", gpus=1, capacity=0.7)
+    scenario = replace(given, candidates=(build.candidate(), small))
+    # Per GPU of four: 3 / (10 + 2 · 3) / 4, and of one: 0.7 / (10 + 2 · 0.7).
+    dense, sparse = 3 / 16 / 4, 0.7 / 11.4
+    assert build.candidate().gpus == 4
+    alone = least(divisible(given, columns(given)), relaxed=True)
+    assert least(divisible(scenario, columns(scenario)), relaxed=True) == pytest.approx(alone * dense / sparse)
 
 
 def test_row_prices_have_the_sign_of_what_a_limit_costs():

@@ -17,6 +17,7 @@ from planner.core.fleet.optimise import INFEASIBLE, OPTIMAL, optimise
 from planner.core.fleet.power import Site
 from planner.core.fleet.program import STRUCTURE, program
 from planner.core.fleet.scenario import Limits
+from planner.core.fleet.highs import SOLVED
 from planner.core.fleet.solver import solve
 from planner.core.fleet.ways import ways
 from planner.tests.fleet import build
@@ -84,7 +85,7 @@ def test_a_conflict_is_minimal():
         asked = program(scenario)
 
         def possible(names, asked=asked):
-            return solve(asked, np.zeros_like(asked.cost), gap=0.0, time_limit_s=5.0, names=names).status == 0
+            return solve(asked, np.zeros_like(asked.cost), gap=0.0, time_limit_s=5.0, names=names).status == SOLVED
 
         assert not possible(answer.conflict), seed
         for name in answer.conflict:

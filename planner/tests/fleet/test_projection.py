@@ -30,7 +30,7 @@ from planner.tests.reference.fleet_brute_force import cheapest
 
 def whole(asked, *, gap=0.0):
     answer = solve(asked, asked.cost, gap=gap, time_limit_s=20.0)
-    return math.inf if answer.x is None else float(answer.mip_dual_bound)
+    return math.inf if answer.x is None else float(answer.bound)
 
 
 @pytest.mark.parametrize("block", build.BLOCKS)
@@ -52,7 +52,7 @@ def test_no_row_and_no_window_cuts_off_what_trying_everything_finds(block):
             if not own.tighten(np.asarray(answer.x)):
                 break
         # Rows of units say as much as the replicas did.
-        assert answer.fun == pytest.approx(whole(relaxed), rel=1e-6, abs=1e-6), seed
+        assert answer.value == pytest.approx(whole(relaxed), rel=1e-6, abs=1e-6), seed
         add_windows(own, 1, Clock(20.0), 0.0)
         after = duals(own.asked)[0]
         assert before * (1 - 1e-6) <= after <= best * (1 + 1e-6), seed

@@ -1,0 +1,142 @@
+"""HiGHS itself: a programme in, its status, point and bound out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.core.quantities.arrays import Array
+
+SOLVED, IMPOSSIBLE, UNFINISHED = "solved", "impossible", "unfinished"
+"""Solved to its gap, proven infeasible, or neither in the time there was."""
+SHORTEST_S = 0.01
+"""[s] HiGHS takes a limit of zero for one it has reached already."""
+ALWAYS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
+"""One thread and one seed, so that an answer does not depend on the machine; nothing is printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What HiGHS answers."""
+
+    status: str
+    """solved | impossible | unfinished."""
+    x: Array | None
+    """(column,) the best point found."""
+    value: float | None
+    """What it costs."""
+    bound: float | None
+    """No point costs less."""
+    prices: Array | None
+    """(row,) change of the value per unit of a row's limit; None where whole numbers are asked for."""
+
+
+class Highs:
+    """One programme ``minimise cost·x, lower ≤ A·x ≤ upper, least ≤ x ≤ most``, to be solved again as it changes.
+
+    Parameters
+    ----------
+    cost : ndarray
+        (column,).
+    entries : tuple of ndarray
+        Rows, columns and values of A; values at the same place add up.
+    limits : tuple of ndarray
+        (row,) lower and upper.
+    bounds : tuple of ndarray
+        (column,) least and most.
+    integer : ndarray, optional
+        (column,) 1 where only whole numbers will do; nowhere when omitted.
+    options : float or str
+        Options of HiGHS by name.
+
+    References
+    ----------
+    Huangfu and Hall, Parallelizing the dual revised simplex method, Math. Prog. Comp. 10, 2018,
+    doi:10.1007/s12532-017-0130-5.
+    """
+
+    def __init__(self, cost: Array, entries: tuple[Any, Any, Any], limits: tuple[Array, Array],
+                 bounds: tuple[Array, Array], integer: npt.NDArray[np.int64] | None = None,
+                 **options: float | str) -> None:
+        # From 1.15 on highspy.Highs writes a banner to standard output as it registers callbacks, which nobody here
+        # asks for; the class behind it has the same calls.
+        from highspy._core import HighsLp, HighsVarType, MatrixFormat, _Highs  # noqa: PLC0415 - 17 ms and 6 MB
+
+        columns, rows = cost.size, limits[0].size
+        model = HighsLp()
+        model.num_col_, model.num_row_ = columns, rows
+        model.col_cost_, model.row_lower_, model.row_upper_ = cost, limits[0], limits[1]
+        model.col_lower_, model.col_upper_ = bounds
+        model.a_matrix_.format_ = MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = _by_column(entries, columns, rows)
+        self._whole = integer is not None and bool(integer.any())
+        if integer is not None and self._whole:
+            kinds = HighsVarType.kContinuous, HighsVarType.kInteger
+            model.integrality_ = [kinds[int(one)] for one in integer]
+        self._solver = _Highs()
+        for name, value in {**ALWAYS, **options}.items():
+            self._solver.setOptionValue(name, value)
+        self._solver.passModel(model)
+
+    def solve(self) -> Answer:
+        """Solve it, from where the last solution left off.
+
+        Returns
+        -------
+        Answer
+            Status, point, value, bound and prices.
+        """
+        from highspy import HighsModelStatus, SolutionStatus  # noqa: PLC0415 - 17 ms and 6 MB
+
+        self._solver.run()
+        status, info = self._solver.getModelStatus(), self._solver.getInfo()
+        found = {HighsModelStatus.kOptimal: SOLVED, HighsModelStatus.kInfeasible: IMPOSSIBLE}.get(status, UNFINISHED)
+        x = prices = value = bound = None
+        if info.primal_solution_status == SolutionStatus.kSolutionStatusFeasible and found != IMPOSSIBLE:
+            solution = self._solver.getSolution()
+            x, value = np.array(solution.col_value), float(info.objective_function_value)
+            prices = None if self._whole else np.array(solution.row_dual)
+        if self._whole:
+            bound = float(info.mip_dual_bound)
+        elif found == SOLVED:
+            bound = value
+        return Answer(status=found, x=x, value=value, bound=bound, prices=prices)
+
+    def begin_at(self, x: Array) -> None:
+        """Tell it a point to start from.
+
+        Parameters
+        ----------
+        x : ndarray
+            (column,); one that breaks rows is mended or forgotten.
+        """
+        from highspy import HighsSolution  # noqa: PLC0415 - 17 ms and 6 MB
+
+        solution = HighsSolution()
+        solution.col_value = x.tolist()
+        self._solver.setSolution(solution)
+
+    def limit_rows(self, rows: npt.NDArray[np.int32], lower: Array, upper: Array) -> None:
+        """Change the limits of some rows.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Which.
+        lower, upper : ndarray
+            (row,).
+        """
+        self._solver.changeRowsBounds(rows.size, rows, lower, upper)
+
+
+def _by_column(entries: tuple[Any, Any, Any], columns: int,
+               rows: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Array]:
+    """The matrix column by column: where each begins, its rows, its values."""
+    row, column, value = (np.asarray(one) for one in entries)
+    place, which = np.unique(column.astype(np.int64) * rows + row.astype(np.int64), return_inverse=True)
+    values = np.bincount(which, weights=value.astype(np.float64), minlength=place.size)
+    begins = np.searchsorted(place, np.arange(columns + 1, dtype=np.int64) * rows)
+    return begins.astype(np.int32), (place % max(rows, 1)).astype(np.int32), values
