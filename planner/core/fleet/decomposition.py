@@ -8,11 +8,13 @@ programme of whole units with divisible replicas bounds, and its fleets get whol
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
+from planner.core.errors import InvalidQuantity
 from planner.core.fleet.clock import Clock
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.cover import cover_prices
@@ -24,8 +26,7 @@ from planner.core.fleet.program import Program, frame
 from planner.core.fleet.projection import projection
 from planner.core.fleet.refit import refitted
 from planner.core.fleet.search import Search, cheaper
-from planner.core.fleet.solver import solve
-from planner.core.fleet.windows import bounded
+from planner.core.fleet.solver import duals, solve
 from planner.core.quantities.arrays import Array
 
 WORKERS = 2
@@ -34,6 +35,8 @@ LEAST_SLICE_S = 0.02
 """[s] Even an overdue slice gets this long; it is what presolve and one heuristic take."""
 ALONE = 0.8
 """[1] Part of the gap a slice may use up when nothing is bought, so that slices do not meet."""
+BOUND_SHARE = 0.9
+"""[1] Share of the time after which the search for a bound ends."""
 LATEST_START = 0.8
 """[1] Share of the time after which whole units are no longer begun with."""
 MOST_ENTRIES = 10_000_000
@@ -62,7 +65,7 @@ def decompose(asked: Program, *, gap: float, time_limit_s: float) -> tuple[Plan 
     When the slices' own relaxations at ``cover_prices`` come within the gap of the relaxed programme, every slice is
     priced whole there, whose sum of optima is a bound that is tight when nothing is bought or demand only grows; then,
     from the largest slice down, with no more units than a larger slice has, which gives patterns that commitments cover
-    without waste. Else, or if that leaves a gap, ``windows`` bounds and ``search`` finds fleets.
+    without waste. Else, or if that leaves a gap, whole units with divisible replicas bound and ``search`` finds fleets.
 
     References
     ----------
@@ -130,6 +133,39 @@ def _by_units(master: Master, asked: Program, relaxed: Program, least: float, cl
     if plan is None and x is not None and clock.left(1.0) > 0:
         plan = refitted(master, asked.columns, projection(relaxed).asked, x, clock)
     return plan, above
+
+
+def bounded(relaxed: Program, clock: Clock, gap: float, told: Callable[[float], bool]) -> tuple[float, Array | None]:
+    """A bound of a relaxation with whole units, and the cheapest solution met.
+
+    Parameters
+    ----------
+    relaxed : Program
+        Whole units, divisible replicas.
+    clock : Clock
+        The time.
+    gap : float
+        Relative gap to aim for [1].
+    told : callable
+        Is told a bound [USD] and says whether it is good enough.
+
+    Returns
+    -------
+    tuple
+        The bound [USD], and (column,) units, or None when none were found.
+    """
+    own = projection(relaxed)
+    if own.relax() is None:
+        return 0.0, None
+    least = 0.0
+    try:
+        least = duals(own.asked)[0] * (1.0 - ROOM)
+    except InvalidQuantity:  # no prices in time; a search bounds as well
+        pass
+    if told(least):
+        return least, None
+    found = solve(own.asked, own.asked.cost, gap=gap / 4, time_limit_s=max(clock.left(BOUND_SHARE), LEAST_SLICE_S))
+    return max(least, found.bound or 0.0), found.x
 
 
 def _price_all(master: Master, prices: Array, shares: Array, *, gap: float,

@@ -8,7 +8,6 @@ variables and half the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -36,8 +35,6 @@ class Projection:
 
     asked: Program
     """Columns and rows on units alone, and the rows found so far."""
-    home: list[frozenset[int]]
-    """(row,) slices all of which a stretch of time must hold for the row to be its own."""
     services: list[Service]
     prices: list[tuple[int, Array]] = field(default_factory=list)
     """Slice and prices of every row on demand."""
@@ -53,21 +50,18 @@ class Projection:
         self.spans = _spans(self.asked)
         self.pools = _pools(self.asked)
 
-    def add(self, coefficients: Array, *, home: Iterable[int]) -> None:
+    def add(self, coefficients: Array) -> None:
         """Add a row ``coefficients · x ≥ 1``.
 
         Parameters
         ----------
         coefficients : ndarray
             (column,) [1].
-        home : iterable of int
-            Slices it is about.
         """
         # HiGHS leaves out coefficients below 1e-9, which would make the row stricter.
         seen = np.where(np.abs(coefficients) < SEEN, np.where(coefficients > 0, SEEN, 0.0), coefficients)
         self.asked.rows.add(STRUCTURE, [(int(c), float(seen[c])) for c in np.flatnonzero(seen)],
                             lower=1.0 - ROOM)
-        self.home.append(frozenset(home))
 
     def tighten(self, x: Array) -> int:
         """Add the row each slice is furthest from keeping.
@@ -100,9 +94,9 @@ class Projection:
         prices : ndarray
             (demand row,) not all zero.
         """
-        self.add(self.services[moment].row(prices), home=(moment,))
+        self.add(self.services[moment].row(prices))
         self.prices.append((moment, prices))
-        self.priced.append(len(self.home) - 1)
+        self.priced.append(len(self.asked.rows.name) - 1)
 
     def units(self, x: Array, moment: int) -> Array:
         """Units of every pool in a slice.
@@ -196,8 +190,7 @@ def projection(relaxed: Program) -> Projection:
     asked = Program(scenario=relaxed.scenario, columns=place, cost=relaxed.cost[first:].copy(),
                     upper=relaxed.upper[first:].copy(), integer=relaxed.integer[first:].copy(),
                     rows=Rows())
-    own = Projection(asked=asked, home=[], services=_services(relaxed, matrix, with_replicas))
-    everywhere = frozenset(range(old.slices))
+    own = Projection(asked=asked, services=_services(relaxed, matrix, with_replicas))
     for row in np.flatnonzero(~with_replicas):
         columns = np.flatnonzero(matrix[row, first:])
         lower, upper = relaxed.rows.lower[row], relaxed.rows.upper[row]
@@ -207,10 +200,8 @@ def projection(relaxed: Program) -> Projection:
             # HiGHS 1.12 calls a feasible programme infeasible where a whole number's limit is none itself.
             asked.upper[c] = min(asked.upper[c], np.floor(most + BROKEN) if asked.integer[c] else most)
             continue
-        lives = np.flatnonzero(own.spans[columns].all(axis=0))
         asked.rows.add(relaxed.rows.name[row], [(int(c), float(matrix[row, first + c])) for c in columns], lower=lower,
                        upper=upper)
-        own.home.append(frozenset(lives[:1].tolist()) or everywhere)
     return own
 
 

@@ -18,6 +18,7 @@ from planner.core.fleet.columns import Columns
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.exchange import Exchange, exchange
 from planner.core.fleet.master import Master
+from planner.core.fleet.highs import SOLVED
 from planner.core.fleet.packing import Packing
 from planner.core.fleet.plan import Counts, Plan
 from planner.core.fleet.program import Program
@@ -29,17 +30,15 @@ from planner.core.quantities.arrays import Array
 
 FIRST_ROOM = 0.005
 """[1] Part of a slice's load stored for whole replicas, before they are looked at themselves."""
-START_SHARE, LAST_SHARE = 0.5, 0.88
-"""[1] Share of the time after which the first fleet of units must be there, and exchanges end."""
-DIVISIBLE_SHARE = 0.5
-"""[1] Share of the time after which whole replicas are looked at."""
-WARM, COOL, COLD = (6e-4, 1.5e-4), (1e-4, 1e-5), (1e-5, 1e-6)
-"""[1] Mean rise an exchange may bring over a fleet's cost, at first and at last: before whole replicas are looked at,
-after, and when all is nearly done."""
-TURNS_PER_S, FEW = 3000.0, 300
+START_SHARES, LAST_SHARE = (0.05, 0.15, 0.5), 0.94
+"""[1] Shares of the time after which searches for the first fleet of units end, each with the rows the last one broke,
+and exchanges end."""
+COOL, COLD = (2e-4, 1e-5), (1e-5, 1e-6)
+"""[1] Mean rise an exchange may bring over a fleet's cost, at first and at last, and when all is nearly done."""
+TURNS_PER_S, FEW = 5000.0, 300
 """[1/s] Exchanges that a core tries at least in a programme of hardly any columns (measured), and columns that halve
 it [1]."""
-WHOLE_SHARE = 0.82
+WHOLE_SHARE = 0.86
 """[1] Share of the time after which what whole replicas still lack is added."""
 FINES, FIRM = (1.0, 10.0), (100.0, 100.0)
 """[1] Weight of what whole replicas lack, at first and at last, and once it is added."""
@@ -94,17 +93,14 @@ class Search:
         own = projection(self.relaxed)
         relaxed = own.relax()
         own.leave_room(np.full(self.place.slices, FIRST_ROOM))
-        x = self._started(own, START_SHARE)
-        if relaxed is not None:
-            x = _least(own, x, exchange(own).mended(np.where(own.asked.integer == 1, np.floor(relaxed), relaxed)))
+        x = None if relaxed is None else exchange(own).mended(np.where(own.asked.integer == 1, np.floor(relaxed), relaxed))
+        x = self._started(own, x)
         if x is None:
             return None
-        x = exchange(own).improved(x, self.clock, until=DIVISIBLE_SHARE, heat=WARM,
-                                   turns=self._turns(own, DIVISIBLE_SHARE - START_SHARE))
         own.leave_room(np.zeros(self.place.slices))
         moves, judge = exchange(own), partial(self._fines, own, self._worth(own))
         x = moves.improved(x, self.clock, until=WHOLE_SHARE, heat=COOL, weight=FINES, judge=judge, enough=self._enough,
-                           turns=self._turns(own, WHOLE_SHARE - DIVISIBLE_SHARE))
+                           turns=self._turns(own, WHOLE_SHARE - START_SHARES[-1]))
         if not self._enough(moves.usd):
             mended = self._whole(own, moves, x)
             if mended is not None and float(own.asked.cost @ mended) < CLOSE * moves.usd:
@@ -204,24 +200,22 @@ class Search:
                 replicas.setdefault(name, np.zeros(self.place.slices, dtype=np.int64))[s] = count
         return trimmed(units_of(own.asked, x), self.place, replicas)
 
-    def _started(self, own: Projection, share: float) -> Array | None:
-        """Whole units that keep every row, those the search itself breaks included."""
-        x = None
-        for _ in range(ROUNDS):
-            limit = max(self.clock.left(share), LEAST_S)
-            answer = solve(own.asked, own.asked.cost, gap=START_GAP, time_limit_s=limit)
-            if answer.x is None:
+    def _started(self, own: Projection, first: Array | None) -> Array | None:
+        """Whole units that keep every row, those the searches themselves break included."""
+        x = first
+        for share in START_SHARES:
+            answer = solve(own.asked, own.asked.cost, gap=START_GAP, time_limit_s=max(self.clock.left(share), LEAST_S),
+                           start=x)
+            found = None if answer.x is None else _rounded(own.asked, answer.x)
+            kept = found is not None and not own.tighten(found)
+            for _ in range(ROUNDS):
+                found = None if found is None else exchange(own).mended(found)
+                if found is None or not own.tighten(found):
+                    break
+            x = _least(own, x if x is None or not own.tighten(x) else exchange(own).mended(x), found)
+            if kept and answer.status == SOLVED:
                 break
-            x = _rounded(own.asked, np.asarray(answer.x))
-            if not own.tighten(x):
-                return x
-        return None if x is None else self._mended(own, x)
-
-    def _mended(self, own: Projection, x: Array) -> Array | None:
-        """The units and the cheapest more of them with which every row is kept."""
-        moves = exchange(own)
-        whole = moves.mended(x)
-        return self._started(own, 1.0) if whole is None else whole
+        return x
 
 
 def _least(own: Projection, first: Array | None, second: Array | None) -> Array | None:
