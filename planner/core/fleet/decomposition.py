@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -158,10 +159,8 @@ def bounded(relaxed: Program, clock: Clock, gap: float, told: Callable[[float], 
     if own.relax() is None:
         return 0.0, None
     least = 0.0
-    try:
+    with suppress(InvalidQuantity):  # no prices in time: a search bounds as well
         least = duals(own.asked)[0] * (1.0 - ROOM)
-    except InvalidQuantity:  # no prices in time; a search bounds as well
-        pass
     if told(least):
         return least, None
     found = solve(own.asked, own.asked.cost, gap=gap / 4, time_limit_s=max(clock.left(BOUND_SHARE), LEAST_SLICE_S))

@@ -14,7 +14,7 @@ SOLVED, IMPOSSIBLE, UNFINISHED = "solved", "impossible", "unfinished"
 """Solved to its gap, proven infeasible, or neither in the time there was."""
 SHORTEST_S = 0.01
 """[s] HiGHS takes a limit of zero for one it has reached already."""
-ALWAYS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
+ALWAYS: dict[str, bool | float | str] = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
 """One thread and one seed, so that an answer does not depend on the machine; nothing is printed."""
 
 
@@ -49,8 +49,10 @@ class Highs:
         (column,) least and most.
     integer : ndarray, optional
         (column,) 1 where only whole numbers will do; nowhere when omitted.
-    options : float or str
-        Options of HiGHS by name.
+    gap : float
+        Relative gap to stop at, where whole numbers are asked for [1].
+    time_limit_s : float
+        [s].
 
     References
     ----------
@@ -59,8 +61,8 @@ class Highs:
     """
 
     def __init__(self, cost: Array, entries: tuple[Any, Any, Any], limits: tuple[Array, Array],
-                 bounds: tuple[Array, Array], integer: npt.NDArray[np.int64] | None = None,
-                 **options: float | str) -> None:
+                 bounds: tuple[Array, Array], integer: npt.NDArray[np.int64] | None = None, *, gap: float = 0.0,
+                 time_limit_s: float = np.inf) -> None:
         # From 1.15 on highspy.Highs writes a banner to standard output as it registers callbacks, which nobody here
         # asks for; the class behind it has the same calls.
         from highspy._core import HighsLp, HighsVarType, MatrixFormat, _Highs  # noqa: PLC0415 - 17 ms and 6 MB
@@ -77,7 +79,7 @@ class Highs:
             kinds = HighsVarType.kContinuous, HighsVarType.kInteger
             model.integrality_ = [kinds[int(one)] for one in integer]
         self._solver = _Highs()
-        for name, value in {**ALWAYS, **options}.items():
+        for name, value in {**ALWAYS, "mip_rel_gap": gap, "time_limit": max(time_limit_s, SHORTEST_S)}.items():
             self._solver.setOptionValue(name, value)
         self._solver.passModel(model)
 
@@ -119,17 +121,17 @@ class Highs:
         solution.col_value = x.tolist()
         self._solver.setSolution(solution)
 
-    def limit_rows(self, rows: npt.NDArray[np.int32], lower: Array, upper: Array) -> None:
-        """Change the limits of some rows.
+    def at_most(self, row: int, upper: float) -> None:
+        """Change the limit of a row that has no lower one.
 
         Parameters
         ----------
-        rows : ndarray
+        row : int
             Which.
-        lower, upper : ndarray
-            (row,).
+        upper : float
+            Its new limit.
         """
-        self._solver.changeRowsBounds(rows.size, rows, lower, upper)
+        self._solver.changeRowBounds(row, -np.inf, upper)
 
 
 def _by_column(entries: tuple[Any, Any, Any], columns: int,
@@ -137,6 +139,7 @@ def _by_column(entries: tuple[Any, Any, Any], columns: int,
     """The matrix column by column: where each begins, its rows, its values."""
     row, column, value = (np.asarray(one) for one in entries)
     place, which = np.unique(column.astype(np.int64) * rows + row.astype(np.int64), return_inverse=True)
-    values = np.bincount(which, weights=value.astype(np.float64), minlength=place.size)
+    values = np.zeros(place.size)
+    np.add.at(values, which, value)
     begins = np.searchsorted(place, np.arange(columns + 1, dtype=np.int64) * rows)
     return begins.astype(np.int32), (place % max(rows, 1)).astype(np.int32), values

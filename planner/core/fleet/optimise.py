@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.decomposition import decompose
+from planner.core.fleet.highs import IMPOSSIBLE
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.program import Program, program
 from planner.core.fleet.readout import plan_of
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.search import cheaper
-from planner.core.fleet.highs import IMPOSSIBLE
 from planner.core.fleet.solver import conflict, solve, warm_up
 from planner.core.fleet.ways import ways
 

@@ -117,7 +117,8 @@ def share(pair: Pair, need: float, spare: int = 0) -> float:  # noqa: ARG001 - s
     return float(min(pair.capacity / need, MOST_SHARE))
 
 
-def demand_rows(scenario: Scenario, place: Columns, rows: Rows, carried: Callable[[Pair, float, int], float] = share) -> None:
+def demand_rows(scenario: Scenario, place: Columns, rows: Rows,
+                carried: Callable[[Pair, float, int], float] = share) -> None:
     """Add that capacity meets demand, and that firm units carry their part of it.
 
     Parameters

@@ -17,8 +17,8 @@ from planner.core.fleet.clock import Clock
 from planner.core.fleet.columns import Columns
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.exchange import Exchange, exchange
-from planner.core.fleet.master import Master
 from planner.core.fleet.highs import SOLVED
+from planner.core.fleet.master import Master
 from planner.core.fleet.packing import Packing
 from planner.core.fleet.plan import Counts, Plan
 from planner.core.fleet.program import Program
@@ -93,8 +93,8 @@ class Search:
         own = projection(self.relaxed)
         relaxed = own.relax()
         own.leave_room(np.full(self.place.slices, FIRST_ROOM))
-        x = None if relaxed is None else exchange(own).mended(np.where(own.asked.integer == 1, np.floor(relaxed), relaxed))
-        x = self._started(own, x)
+        below = None if relaxed is None else np.where(own.asked.integer == 1, np.floor(relaxed), relaxed)
+        x = self._started(own, None if below is None else exchange(own).mended(below))
         if x is None:
             return None
         own.leave_room(np.zeros(self.place.slices))

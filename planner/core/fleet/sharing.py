@@ -50,8 +50,7 @@ class Sharing:
             carried[asked.size + p, p:loads * pools:pools] = 1.0
         cost = np.zeros(loads * pools + 1)
         cost[-1] = -1.0
-        self._shape, self._free = (loads, pools), np.full(pools, -np.inf)
-        self._rows = np.arange(asked.size, asked.size + pools, dtype=np.int32)
+        self._shape, self._first = (loads, pools), asked.size
         row_count = asked.size + pools
         self._model = Highs(cost, (*np.nonzero(carried), carried[carried != 0]),
                             (np.full(row_count, -np.inf), np.zeros(row_count)),
@@ -70,7 +69,8 @@ class Sharing:
         ndarray
             (workload, pool), all GPUs given away.
         """
-        self._model.limit_rows(self._rows, self._free, gpus.astype(np.float64))
+        for row, count in enumerate(gpus, self._first):
+            self._model.at_most(row, float(count))
         x = self._model.solve().x
         given = np.zeros(self._shape) if x is None else x[:-1].reshape(self._shape)
         whole: Whole = np.floor(given + UP).astype(np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from planner.core.errors import InvalidQuantity
-from planner.core.fleet.highs import IMPOSSIBLE, SHORTEST_S, SOLVED, Answer, Highs
+from planner.core.fleet.highs import IMPOSSIBLE, SOLVED, Answer, Highs
 from planner.core.fleet.program import STRUCTURE, Program
 from planner.core.quantities.arrays import Array
 
@@ -59,7 +59,7 @@ def solve(asked: Program, cost: Array, *, gap: float, time_limit_s: float, names
         lower[off], upper[off] = -np.inf, np.inf
     model = Highs(cost, (rows.row, rows.column, rows.value), (lower, upper),
                   (np.zeros(cost.size) if least is None else least, most), None if relaxed else asked.integer,
-                  mip_rel_gap=gap, time_limit=max(time_limit_s, SHORTEST_S))
+                  gap=gap, time_limit_s=time_limit_s)
     if start is not None:
         model.begin_at(start)
     return model.solve()

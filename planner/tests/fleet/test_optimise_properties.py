@@ -11,13 +11,13 @@ from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.checks import shortfalls
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.decomposition import decompose
+from planner.core.fleet.highs import SOLVED
 from planner.core.fleet.hosted import ApiOffer
 from planner.core.fleet.offers import CAPITAL_PARTS, RUNNING_PARTS
 from planner.core.fleet.optimise import INFEASIBLE, OPTIMAL, optimise
 from planner.core.fleet.power import Site
 from planner.core.fleet.program import STRUCTURE, program
 from planner.core.fleet.scenario import Limits
-from planner.core.fleet.highs import SOLVED
 from planner.core.fleet.solver import solve
 from planner.core.fleet.ways import ways
 from planner.tests.fleet import build
