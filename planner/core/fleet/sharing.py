@@ -100,24 +100,24 @@ def moved(carried: Array, wanted: Array, firm: npt.NDArray[np.bool_], share: Who
     tuple
         (workload, pool) GPUs and the sum of the parts of loads that are missing [1].
     """
-    share, missing = share.copy(), np.inf
+    share = share.copy()
     loads, pools = share.shape
     counts = np.stack([np.ones(pools), firm])
     scale = np.where(wanted > 0, wanted, np.inf)
     kinds = 1 if not wanted[1].any() else 2
     ways, at = _ways(loads, pools), (np.arange(loads)[:, None], np.arange(pools)[None, :])
-    for _ in range(MOST_MOVES):
+    for turn in range(MOST_MOVES + 1):
         each = carried[(*at, share)]
         lacking = np.stack([wanted[k] - each @ counts[k] for k in range(kinds)]) / scale[:kinds]
-        now = float(np.maximum(lacking, 0.0).sum())
-        if now <= SHORT or now >= missing:
-            return share, min(now, missing)
-        missing = now
+        missing = float(np.maximum(lacking, 0.0).sum())
         moves = ways[:, share[ways[0], ways[2]] >= ways[3]]
-        if not moves.size:
-            return share, missing
-        for n in _best(moves, _gain(carried, counts[:kinds], scale[:kinds], share, moves), lacking.ravel()):
-            source, target, pool, step = moves[:, n]
+        if missing <= SHORT or not moves.size or turn == MOST_MOVES:
+            break
+        gain = _gain(carried, counts[:kinds], scale[:kinds], share, moves)
+        chosen, left = _best(moves, gain, lacking.ravel())
+        if left >= missing - SHORT:
+            break
+        for source, target, pool, step in moves[:, chosen].T:
             share[source, pool] -= step
             share[target, pool] += step
     return share, missing
@@ -143,8 +143,8 @@ def _gain(carried: Array, counts: Array, scale: Array, share: Whole, moves: Whol
     return gain
 
 
-def _best(moves: Whole, gain: Array, lacking: Array) -> list[int]:
-    """The one or two moves, in two pools, that leave least missing."""
+def _best(moves: Whole, gain: Array, lacking: Array) -> tuple[list[int], float]:
+    """The one or two moves, in two pools, that leave least missing, and how much that is."""
     after = lacking[None, :] - gain
     single = np.maximum(after, 0.0).sum(axis=1)
     some = np.argsort(single, kind="stable")[:MOST_PAIRED] if single.size > MOST_PAIRED else np.arange(single.size)
@@ -155,4 +155,6 @@ def _best(moves: Whole, gain: Array, lacking: Array) -> list[int]:
     both[pool[:, None] == pool[None, :]] = np.inf
     i, j = divmod(int(np.argmin(both)), some.size)
     alone = int(np.argmin(single))
-    return [alone] if single[alone] <= both[i, j] else [int(some[i]), int(some[j])]
+    if single[alone] <= both[i, j]:
+        return [alone], float(single[alone])
+    return [int(some[i]), int(some[j])], float(both[i, j])
