@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from planner.schemas.scenario import ScenarioQuestion
+from planner.services.ports import Caller
+from planner.services.worker import Worker
+
 PLAN = {"model": "llama-3.1-8b", "sku": "h100"}
 DEMAND = {"request_rate": 1, "input_tokens": 100, "output_tokens": 100}
 SCENARIO = {"currency": "USD", "workloads": [{"id": "a", "model": "llama-3.1-8b", "input_tokens": 100,
@@ -121,3 +125,130 @@ def test_limits_that_are_reached_are_still_named(client):
     assert "at least 1e-09" in refused(client.post("/v1/plan", json=PLAN | {"slo": {"ttft_s": 1e-12}}), "/slo/ttft_s")
     assert "at most 4096" in refused(client.post("/v1/plan", json=PLAN | {"deployment": {"tensor_parallel": 9999}}),
                                      "/deployment/tensor_parallel")
+
+
+METRICS = ["decode.step_time_s"]
+
+
+def pointers(refused):
+    return [one["errors"][0]["pointer"] for one in refused]
+
+
+def test_a_refused_plan_of_a_comparison_is_pointed_at(client):
+    plans = [PLAN, PLAN | {"deployment": {"weights": "fp7"}}, PLAN | {"deployment": {"kv_cache": "fp7"}},
+             PLAN | {"sku": "nobody"}, PLAN | {"deployment": {"tensor_parallel": 3}},
+             PLAN | {"sku": "a100", "deployment": {"weights": "fp8"}}, PLAN | {"sku": {"id": "own", "name": "own"}}]
+    answers = client.post("/v1/compare", json={"plans": plans}).json()["plans"]
+    assert "refused" not in answers[0]
+    refused = [one["refused"] for one in answers[1:]]
+    assert pointers(refused) == ["/plans/1/deployment/weights", "/plans/2/deployment/kv_cache", "/plans/3/sku",
+                                 "/plans/4/deployment/tensor_parallel", "/plans/5/deployment/weights",
+                                 "/plans/6/sku/memory_bytes"]
+    assert refused[4]["fact"] == "peak_flop_per_s.fp8"
+
+
+@pytest.mark.parametrize(("axes", "expected"), [
+    ({"deployment.weights": ["bf16", "fp7"]}, ["/axes/deployment.weights/1"]),
+    ({"deployment.kv_cache": ["fp7", "bf16"], "workload.concurrency": [1, 2]}, ["/axes/deployment.kv_cache/0"]),
+    ({"sku": ["h100", "nobody", "a100"]}, ["/axes/sku/1"]),
+    ({"deployment.tensor_parallel": [1, 3]}, ["/axes/deployment.tensor_parallel/1"]),
+    ({"calibration": ["ideal", "nobody"]}, ["/axes/calibration/1"]),
+    ({"sku": ["h100", "a100"], "deployment.weights": ["bf16", "fp8"]}, ["/axes/deployment.weights/1"]),
+])
+def test_a_refused_value_of_an_axis_is_pointed_at(client, axes, expected):
+    answer = client.post("/v1/sweep", json={"base": PLAN, "axes": axes, "metrics": METRICS})
+    assert pointers(answer.json()["refused"]) == expected
+
+
+def test_what_the_base_says_is_pointed_at_in_the_base(client):
+    answer = client.post("/v1/sweep", json={"base": PLAN | {"deployment": {"weights": "fp7"}}, "metrics": METRICS,
+                                            "axes": {"deployment.tensor_parallel": [1, 2]}})
+    assert pointers(answer.json()["refused"]) == ["/base/deployment/weights"] * 2
+
+
+@pytest.mark.parametrize(("address", "body", "pointer", "words"), [
+    ("sweep", {"base": PLAN, "axes": {"workload.concurrency": [1]}, "metrics": [*METRICS, "speed"]}, "/metrics/1",
+     "not a column"),
+    ("sweep", {"base": PLAN, "axes": {"a/b~c": [1]}, "metrics": METRICS}, "/axes/a~1b~0c", "cannot be an axis"),
+    ("sweep", {"base": PLAN, "axes": {"workload.concurrency": [1, True]}, "metrics": METRICS},
+     "/axes/workload.concurrency/1", "must be a text or a number, got true"),
+    ("sweep", {"base": PLAN, "axes": {"workload.concurrency": []}, "metrics": METRICS}, "/axes/workload.concurrency",
+     "at least 1 item,"),
+    ("disaggregation", {"base": PLAN, "request_rate": 1, "gpus": 4, "prefill_deployment": {"weights": "fp7"}},
+     "/prefill_deployment/weights", "not known"),
+    ("disaggregation", {"base": PLAN, "request_rate": 1, "gpus": 4, "prefill_deployment": {"kv_cache": "fp7"}},
+     "/prefill_deployment/kv_cache", "not known"),
+    ("simulations", {"plan": PLAN, "input_law": {"kind": "empirical", "points": [1, 2], "cumulative": [0.5, 0.2]}},
+     "/input_law/cumulative/1", "must not fall"),
+    ("simulations", {"plan": PLAN, "output_law": {"kind": "empirical", "points": [2, 1], "cumulative": [0.5, 1]}},
+     "/output_law/points/1", "must ascend"),
+    ("simulations", {"plan": PLAN, "output_law": {"kind": "empirical", "points": [1, 2], "cumulative": [0.5, 0.9]}},
+     "/output_law/cumulative/1", "rise to 1"),
+    ("simulations", {"plan": PLAN, "input_law": {"kind": "empirical", "points": [2], "cumulative": [0.5, 1]}},
+     "/input_law/cumulative", "1 lengths and 2 shares"),
+    ("simulations", {"plan": PLAN, "input_law": {"kind": "uniform", "low": 5}}, "/input_law/high", "low and high"),
+    ("simulations", {"plan": PLAN, "mode": "trace"}, "/trace", "needs a trace"),
+    ("simulations", {"plan": PLAN | {"deployment": {"tensor_parallel": 3}}}, "/plan/deployment/tensor_parallel",
+     "32 attention heads"),
+])
+def test_the_entry_that_is_wrong_is_pointed_at(client, address, body, pointer, words):
+    assert words in refused(client.post(f"/v1/{address}", json=body), pointer)
+
+
+WORKLOAD = SCENARIO["workloads"][0]
+API = {"id": "hosted", "workload": "a", "price_per_million_input": 1, "price_per_million_output": 1}
+
+
+@pytest.mark.parametrize("address", ["whatif", "fleet"])
+@pytest.mark.parametrize(("change", "pointer", "words"), [
+    ({"apis": [API, API | {"id": "other", "workload": "b"}]}, "/scenario/apis/1/workload", "unknown workload b"),
+    ({"apis": [API, API]}, "/scenario/apis/1/id", "Two APIs"),
+    ({"sites": [{"id": "own"}, {"id": "own"}]}, "/scenario/sites/1/id", "Two sites"),
+    ({"workloads": [WORKLOAD, WORKLOAD]}, "/scenario/workloads/1/id", "Two workloads"),
+    ({"workloads": [WORKLOAD | {"sites": ["cloud", "nowhere"]}]}, "/scenario/workloads/0/sites/1", "nowhere"),
+    ({"ranges": {"mood": [0, 1]}}, "/scenario/ranges/mood", "no assumption"),
+])
+def test_a_wrong_name_inside_a_scenario_is_pointed_at(client, address, change, pointer, words):
+    body = {"scenario": SCENARIO | {"candidates": {"skus": ["h100"]}} | change}
+    assert words in refused(client.post(f"/v1/{address}", json=body), pointer)
+
+
+def test_the_other_scenario_is_pointed_at(client):
+    known = SCENARIO | {"candidates": {"skus": ["h100"]}}
+    answer = client.post("/v1/whatif", json={"scenario": known, "against": "nothing"})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/against")
+
+
+def test_a_layout_that_cannot_be_is_rejected_by_its_own_width(client):
+    scenario = SCENARIO | {"candidates": {"skus": ["h100"], "tensor_parallel": [3]}}
+    answer = client.post("/v1/whatif", json={"scenario": scenario, "sensitivity": False, "uncertainty": False}).json()
+    assert answer["best"] is None
+    assert {row["layout"] for row in answer["rejected"]} == {"tp3"}
+
+
+@pytest.mark.parametrize(("address", "body"), [
+    ("size", {"model": "llama-3.1-8b", "skus": ["h100"], "demand": DEMAND, "verification": "closed_form"}),
+    ("frontier", {"model": "llama-3.1-8b", "skus": ["h100"], "concurrency": [1]})])
+def test_own_prices_take_every_name_of_a_sku(client, address, body):
+    def price(prices):
+        answer = client.post(f"/v1/{address}", json=body | {"usd_per_gpu_hour": prices}).json()
+        return answer["options" if address == "size" else "points"][0]["usd_per_million_output_tokens"]
+
+    assert price({"h100": 100.0}) == price({"h100-sxm-80gb": 100.0}) == pytest.approx(100 * price({"H100": 1.0}))
+    answer = client.post(f"/v1/{address}", json=body | {"usd_per_gpu_hour": {"nobody/1": 1.0}})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/usd_per_gpu_hour/nobody~11")
+
+
+@pytest.mark.parametrize(("kind", "request_", "pointer"), [
+    ("sweep", {"base": PLAN | {"sku": "nobody"}, "axes": {"workload.concurrency": [1]}, "metrics": METRICS},
+     "/base/sku"),
+    ("fleet", {"scenario": None, "gap": 0.1, "time_limit_s": 1}, "/scenario/candidates/skus/1")])
+def test_a_job_that_is_refused_points_into_its_request(planner, kind, request_, pointer):
+    worker = Worker(planner.queue, planner.handlers, "tester")
+    if kind == "fleet":
+        scenario = SCENARIO | {"candidates": {"skus": ["h100", "nobody"]}}
+        request_ = request_ | {"scenario": ScenarioQuestion.model_validate(scenario).model_dump()}
+    job = planner.jobs.submit(kind, request_, Caller(workspace="default", name="tester"))
+    assert worker.run_once()
+    error = planner.jobs.get(job.id, Caller(workspace="default", name="tester")).error
+    assert error["errors"][0]["pointer"] == pointer

@@ -22,6 +22,7 @@ from planner.core.errors import (
     Stale,
 )
 from planner.schemas.sentences import field_errors
+from planner.services.pointers import rooted
 
 MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger(__name__)
@@ -107,15 +108,10 @@ def problem(request_path: str, status: int, code: str, title: str, detail: str, 
 def answer(request_path: str, error: PlannerError) -> Response:
     """Return the problem+json of one of the planner's errors."""
     headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, Busy) else {}
-    errors = [] if error.pointer is None else [{"pointer": _rooted(error.pointer), "message": error.detail}]
+    errors = [] if error.pointer is None else [{"pointer": rooted(error.pointer), "message": error.detail}]
     return problem(request_path, status_of(error), error.code, error.title, error.detail, headers=headers,
                    hint=error.hint, errors=errors, candidates=list(getattr(error, "candidates", ())),
                    fact=getattr(error, "fact", None))
-
-
-def _rooted(pointer: str) -> str:
-    """Return a JSON pointer; the core names a field of its own without the slash."""
-    return pointer if pointer.startswith("/") or not pointer else f"/{pointer}"
 
 
 async def on_planner_error(request: Request, error: Exception) -> Response:

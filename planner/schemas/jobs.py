@@ -28,7 +28,8 @@ class JobAnswer(Answer):
     finished_at: datetime | None
     expires_at: datetime | None = Field(description="When the result is dropped.")
     request: dict[str, Any]
-    error: dict[str, Any] | None
+    error: dict[str, Any] | None = Field(description="{code, detail, hint, errors: [{pointer, message}]}; pointers are "
+                                                     "of the request.")
     result_type: str | None
     result: Any = Field(None, description="The JSON result, up to a megabyte; longer or other ones are at result_url.")
     result_url: str | None = None

@@ -198,4 +198,5 @@ class PlanAnswer(Answer):
 class CompareAnswer(Answer):
     """Plans in the order asked; a refused one carries its reason instead."""
 
-    plans: list[dict[str, Any]]
+    plans: list[dict[str, Any]] = Field(description="A refused plan is {model, sku, refused: {code, detail, hint, "
+                                                    "errors: [{pointer, message}]}}; pointers are of this request.")

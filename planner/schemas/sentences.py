@@ -40,7 +40,7 @@ def first_error(error: ValidationError, document: object, form: type[BaseModel])
 
 def field_errors(findings: Sequence[Mapping[str, Any]], body: object, root: object) -> list[dict[str, str]]:
     """Return one pointer and sentence for each finding, the same field once; root is the form the body was read as."""
-    seen: dict[str, str] = {}
+    places: dict[str, tuple[str, list[str], list[Mapping[str, Any]]]] = {}
     for finding in findings[:_MOST]:
         place, *path = finding["loc"]
         real = _real_path(path, body, finding["type"]) if place == "body" else [str(step) for step in path]
@@ -49,8 +49,19 @@ def field_errors(findings: Sequence[Mapping[str, Any]], body: object, root: obje
         if place != "body":
             pointer = f"/{place}{pointer}"
         name = ".".join(steps) or ("the body" if place == "body" else str(place))
-        seen.setdefault(pointer, _sentence(finding, name, _fields_at(root, steps[:-1])))
-    return [{"pointer": pointer, "message": message} for pointer, message in seen.items()]
+        places.setdefault(pointer, (name, steps, []))[2].append(finding)
+    return [{"pointer": pointer, "message": _told(found, name, _fields_at(root, steps[:-1]))}
+            for pointer, (name, steps, found) in places.items()]
+
+
+def _told(findings: Sequence[Mapping[str, Any]], name: str, known: Sequence[str]) -> str:
+    """Return what is wrong with one field; where it may be of several kinds and is of none, all of them."""
+    other = [finding for finding in findings if finding["type"] not in _KINDS]
+    kinds = list(dict.fromkeys(_KINDS[finding["type"]] for finding in findings if finding["type"] in _KINDS))
+    if other or len(kinds) == 1:
+        return _sentence((other or findings)[0], name, known)
+    wide = [kind for kind in kinds if kind != "a whole number" or "a number" not in kinds]
+    return f"{name} must be {' or '.join(wide)}, got {_shown(findings[0].get('input'))}."
 
 
 def _real_path(path: Sequence[Any], body: object, kind: str) -> list[str]:
@@ -107,7 +118,7 @@ def _demand(kind: str, context: Mapping[str, Any], message: str, value: object) 
         return f"must be {_bound(word, context[key], value)}"
     if kind in _LENGTHS:
         word, key, unit = _LENGTHS[kind]
-        return f"must have {word} {context[key]} {unit}"
+        return f"must have {word} {context[key]} {unit.removesuffix('s') if context[key] == 1 else unit}"
     if kind in {"literal_error", "enum"}:
         return f"must be one of {context['expected']}"
     if kind == "string_pattern_mismatch":

@@ -75,4 +75,6 @@ class SweepAnswer(Answer):
     axes: dict[str, list[Any]]
     metrics: dict[str, list[Any]]
     shape: list[int]
-    refused: list[dict[str, Any]]
+    refused: list[dict[str, Any]] = Field(
+        description="Configurations whose points are null: {at, code, detail, hint, errors: [{pointer, message}]}; a "
+                    "pointer leads to the value of the axis, or to the field of the base.")

@@ -30,9 +30,9 @@ def check_all_weights(names: Sequence[str], pointer: str) -> None:
         check_weights(name, f"{pointer}/{place}")
 
 
-def deployment_of(document: Mapping[str, Any]) -> Deployment:
+def deployment_of(document: Mapping[str, Any], field: str = "deployment") -> Deployment:
     """The deployment in a question's document, its formats checked."""
-    made = Deployment(**document.get("deployment") or {})
-    check_weights(made.weights, "/deployment/weights")
-    check_cache(made.kv_cache, "/deployment/kv_cache")
+    made = Deployment(**document.get(field) or {})
+    check_weights(made.weights, f"/{field}/weights")
+    check_cache(made.kv_cache, f"/{field}/kv_cache")
     return made

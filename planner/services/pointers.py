@@ -21,6 +21,16 @@ def at(place: str, *, instead_of: str = "", beside: tuple[str, ...] = ()) -> Ite
         raise
 
 
+def rooted(pointer: str) -> str:
+    """Return a JSON pointer; the core names a field of its own without the slash."""
+    return pointer if pointer.startswith("/") or not pointer else f"/{pointer}"
+
+
+def step_of(name: str) -> str:
+    """Return a field's name as a step of a pointer (RFC 6901, section 3)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 def moved(pointer: str | None, place: str, instead_of: str = "", beside: tuple[str, ...] = ()) -> str | None:
     """Return a pointer under its new place."""
     if pointer is None:

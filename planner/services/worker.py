@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from planner.core.errors import AdapterError, PlannerError
 from planner.services.ports import Caller, Claim, Document, Queue
+from planner.services.refusals import told
 
 BEAT_S = 0.5
 """Between heartbeats: how late a cancellation is seen [s]."""
@@ -141,7 +142,7 @@ class Worker:
             progress.done.set()
         except PlannerError as error:
             progress.done.set()
-            self._queue.fail(claim, _told(error), retry=isinstance(error, AdapterError))
+            self._queue.fail(claim, told(error), retry=isinstance(error, AdapterError))
         except Exception as error:  # noqa: BLE001 - a handler's bug must fail its job, not the worker
             progress.done.set()
             _log.exception("job %s met an error nobody foresaw", job.id)
@@ -166,7 +167,3 @@ class Worker:
                     self._queue.stop(claim)
                     self._abandon()
                 return
-
-
-def _told(error: PlannerError) -> Document:
-    return {"code": error.code, "detail": error.detail, "hint": error.hint}

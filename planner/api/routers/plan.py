@@ -15,6 +15,7 @@ from planner.schemas.plan import CompareAnswer, CompareRequest, PlanAnswer, Plan
 from planner.schemas.sentences import field_errors
 from planner.services.plan.reading import SHORT, document_of, question_of
 from planner.services.pointers import at
+from planner.services.refusals import told
 
 router = APIRouter(prefix="/v1", tags=["plan"], route_class=JsonRoute)
 
@@ -61,14 +62,15 @@ def _of_link(pointer: str) -> str:
 @router.post("/compare", operation_id="compare", response_model=CompareAnswer, responses=problems())
 async def compare(body: CompareRequest, planner: Services, who: Who) -> Response:
     """Answer several plans side by side; one that is refused carries its reason in place of an answer."""
-    return json_answer({"plans": [_or_reason(planner, one, who.workspace) for one in body.plans]})
+    return json_answer({"plans": [_or_reason(planner, one, who.workspace, f"/plans/{place}")
+                                   for place, one in enumerate(body.plans)]})
 
 
-def _or_reason(planner: Services, body: PlanRequest, workspace: str) -> dict[str, Any]:
+def _or_reason(planner: Services, body: PlanRequest, workspace: str, pointer: str) -> dict[str, Any]:
     try:
-        return planner.plans.answer(question_of(body.document(), workspace))
+        with at(pointer):
+            return planner.plans.answer(question_of(body.document(), workspace))
     except PlannerError as error:
-        return {"model": body.model, "sku": body.sku, "refused": {"code": error.code, "detail": error.detail,
-                                                                  "hint": error.hint}}
+        return {"model": body.model, "sku": body.sku, "refused": told(error)}
 
 

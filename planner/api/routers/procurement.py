@@ -79,7 +79,8 @@ def named(scenario: ScenarioQuestion | str, planner: Services, workspace: str,
     """Return the complete document of a scenario given by value, or of a stored what-if or fleet question."""
     seen: list[str] = []
     while isinstance(scenario, str):
-        entry = planner.catalog.entry("scenario", scenario, workspace)
+        with at(pointer, instead_of="/scenario"):
+            entry = planner.catalog.entry("scenario", scenario, workspace)
         if entry.id in seen:
             circle = " → ".join([*seen, entry.id])
             raise DomainError(f"The stored scenarios refer to each other in a circle: {circle}.", pointer=pointer)

@@ -22,8 +22,9 @@ from planner.schemas.frontier import (
     SpeculationRequest,
 )
 from planner.schemas.size import SizeAnswer, SizeRequest
+from planner.services.formats import deployment_of
 from planner.services.frontier.reading import frontier_question
-from planner.services.plan.question import Deployment, PlanQuestion
+from planner.services.plan.question import PlanQuestion
 from planner.services.plan.reading import question_of
 from planner.services.pointers import at
 from planner.services.sizing.question import MOST_COMBINATIONS
@@ -63,7 +64,7 @@ async def frontier(body: FrontierRequest, planner: Services, who: Who) -> Respon
 async def disaggregation(body: DisaggregationRequest, planner: Services, who: Who) -> Response:
     """Answer which integer split of GPUs into a prefill and a decode pool carries a rate; unstable ones are marked."""
     question = _base(body, who.workspace)
-    prefill = None if body.prefill_deployment is None else Deployment(**body.prefill_deployment.model_dump())
+    prefill = None if body.prefill_deployment is None else deployment_of(body.model_dump(), "prefill_deployment")
     return json_answer(await run_in_threadpool(
         planner.whatifs.disaggregation, question, body.request_rate, body.gpus, prefill,
         (body.transfer_bytes_per_s, body.transfer_latency_s)))

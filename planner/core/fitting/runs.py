@@ -133,7 +133,7 @@ def _columns(found: Predicted, case: Case, profile: EfficiencyProfile, state: St
              steps: StepTable, running: Array) -> None:
     del steps
     served = np.minimum(case.users, running)
-    pure, mean = np.asarray(state.t_decode)[part], np.asarray(state.latency.itl_mean)[part]
+    pure, mean = np.asarray(state.t_decode)[part], np.asarray(state.t_step)[part]
     first = np.asarray(state.latency.ttft_mean)[part]
     view = as_benchmarked(profile.serving, pure_step=pure, mean_step=mean, first_token=first, users=served,
                           output_tokens=case.output_tokens, fixed_lengths=case.fixed_lengths)

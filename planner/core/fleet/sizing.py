@@ -98,26 +98,6 @@ def rate_of_in_flight(in_flight: float, seconds_per_request: float) -> float:
     return float(require_non_negative("in_flight", in_flight) / seconds)
 
 
-def request_seconds(ttft_s: float, tpot_s: float, output_tokens: float) -> float:
-    """Time one request takes end to end: TTFT + (output - 1) · TPOT.
-
-    Parameters
-    ----------
-    ttft_s : float
-        Mean time to first token [s].
-    tpot_s : float
-        Mean time per output token after it [s].
-    output_tokens : float
-        Answer length [token].
-
-    Returns
-    -------
-    float
-        [s].
-    """
-    return ttft_s + max(output_tokens - 1.0, 0.0) * tpot_s
-
-
 def required(load: Numeric, headroom: float) -> Array:
     """Load the fleet must be able to carry: peak · (1 + headroom).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 
 from planner.core.quantities import numeric as num
 from planner.core.quantities.numeric import Number
@@ -14,7 +14,10 @@ from planner.core.serving.step_law import TINY, StepLaw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """Time to first token, per output token, between tokens and end to end, on the grid [s]."""
+    """Time to first token, per output token, between tokens and end to end, on the grid [s].
+
+    Times per and between tokens are NaN where an answer is one token: nothing follows it.
+    """
 
     closed: bool
     """Whether users form a closed loop."""
@@ -97,6 +100,8 @@ def latencies(law: StepLaw, flow: Flow, *, wait: Number, wait_variance: Number,
     spread = law.lengths.output_square - law.lengths.output**2
     e2e_variance = ttft_variance + (law.lengths.output - 1.0)**2 * tpot_variance + spread * tpot**2
     unbounded = num.where(bounded, 0.0, inf)
+    tpot, step = (time + num.where(law.lengths.output > 1.0, 0.0, nan) for time in (tpot, flow.step))
+    gap_p99 = _gap_p99(law, flow, batch_variance) + 0.0 * step
     return Latencies(
         closed=closed_users is not None,
         ttft_mean=ttft + unbounded, ttft_p50=lognormal_quantile(ttft, ttft_variance, Z50) + unbounded,
@@ -104,7 +109,7 @@ def latencies(law: StepLaw, flow: Flow, *, wait: Number, wait_variance: Number,
         ttft_p99=lognormal_quantile(ttft, ttft_variance, Z99) + unbounded,
         tpot_mean=tpot, tpot_p50=lognormal_quantile(tpot, tpot_variance, Z50),
         tpot_p95=lognormal_quantile(tpot, tpot_variance, Z95), tpot_p99=lognormal_quantile(tpot, tpot_variance, Z99),
-        itl_mean=flow.step, itl_p99=_gap_p99(law, flow, batch_variance),
+        itl_mean=step, itl_p99=gap_p99,
         e2e_mean=e2e + unbounded, e2e_p95=lognormal_quantile(e2e, e2e_variance, Z95) + unbounded)
 
 

@@ -51,6 +51,7 @@ class Operation:
     """[1/s]"""
     ttft: float
     tpot: float
+    """NaN where answers are one token."""
     steady: SteadyState
 
 
@@ -67,7 +68,7 @@ def at_percentile(latency: Latencies, percentile: float) -> tuple[float, float]:
     Returns
     -------
     tuple of float
-        TTFT and TPOT [s]; inf where a queue grows without bound.
+        TTFT and TPOT [s]; inf where a queue grows without bound, NaN where answers are one token.
     """
     z = float(normal_quantile(percentile))
 
@@ -121,11 +122,11 @@ def meets(operation: Operation, objective: Objective) -> bool:
     Returns
     -------
     bool
-        False when saturated.
+        False when saturated; a time per token is kept where there is none.
     """
     return (not bool(operation.steady.saturated)
             and (objective.ttft is None or operation.ttft <= objective.ttft)
-            and (objective.tpot is None or operation.tpot <= objective.tpot))
+            and (objective.tpot is None or not operation.tpot > objective.tpot))
 
 
 def largest(passes: Callable[[float], bool], low: float, high: float, bisections: int = BISECTIONS) -> float:

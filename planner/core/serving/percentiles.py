@@ -9,6 +9,11 @@ Z50, Z95, Z99 = 0.0, 1.6448536269514722, 2.3263478740408408
 """Standard normal quantiles (Abramowitz & Stegun, table 26.1)."""
 
 
+NOISE = 1e-9
+"""Squared variation below which a variance is what is left of the squares it was subtracted from, and of a fixed point
+that has settled to so many digits: 0.003 % of the mean [1]."""
+
+
 def lognormal_quantile(mean: Number, variance: Number, z: Number | float) -> Number:
     """Quantile of a log-normal law with a given mean and variance.
 
@@ -24,9 +29,10 @@ def lognormal_quantile(mean: Number, variance: Number, z: Number | float) -> Num
     Returns
     -------
     ndarray
-        Equal to the mean when the variance is zero.
+        Equal to the mean when the variance is nothing beside it.
     """
-    sigma2 = num.log1p(variance / mean**2)
+    variation = variance / mean**2
+    sigma2 = num.log1p(num.where(variation > NOISE, variation, 0.0))
     return mean * num.exp(z * num.sqrt(sigma2) - sigma2 / 2.0)
 
 

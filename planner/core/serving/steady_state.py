@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from planner.core.execution.step_table import Steps
 from planner.core.quantities import numeric as num
-from planner.core.quantities.arrays import Numeric, require_positive
+from planner.core.quantities.arrays import Numeric, require_non_negative, require_positive
 from planner.core.quantities.numeric import Number
 from planner.core.serving.closed_loop import closed
 from planner.core.serving.fixed_point import LARGEST_EXPONENT, Flow, at_least_one, open_loop, token_cap
@@ -68,6 +68,8 @@ class SteadyState:
     """Length-biased mean context [token]."""
     t_decode: Number
     """Pure decode step [s]."""
+    t_step: Number
+    """Mean time a decoding request takes for a step, prompts beside it included [s]."""
     t_mixed: Number
     """Decode step with its mean lump of prompt tokens, or the prompt step of a scheduler that runs them alone [s]."""
     phi: Number
@@ -147,7 +149,7 @@ def solve_open(table: Steps, lengths: RequestLengths, policy: SchedulerPolicy, l
     request_rate : float or ndarray
         Arrivals at the replica [1/s].
     arrival_cv : float or ndarray
-        Coefficient of variation of the gaps between arrivals; 1 is Poisson [1].
+        Coefficient of variation of the gaps between arrivals; 1 is Poisson, 0 evenly spaced [1].
 
     Returns
     -------
@@ -160,14 +162,15 @@ def solve_open(table: Steps, lengths: RequestLengths, policy: SchedulerPolicy, l
         A number out of its range.
     """
     law = bind(table, lengths, policy, limits)
-    asked = require_positive("request_rate", request_rate)
+    asked, gaps_cv = num.together(require_positive("request_rate", request_rate),
+                                  require_non_negative("arrival_cv", arrival_cv))
     by_cache, by_limit = running_limit(law, limits)
     running = num.minimum(by_cache, by_limit)
     largest = closed(law, running, 0.0).rate * law.groups
     saturated = asked >= largest
     rate = num.minimum(asked, largest)
     flow = open_loop(law, rate / law.groups, running)
-    wait, variance = _slot_wait(law, flow, running, require_positive("arrival_cv", arrival_cv))
+    wait, variance = _slot_wait(law, flow, running, gaps_cv)
     result = latencies(law, flow, wait=num.where(saturated, inf, wait), wait_variance=variance, closed_users=None)
     in_flight = rate * result.e2e_mean
     return _assemble(law, flow, result, asked_rate=asked, largest=largest, limits=(by_cache, by_limit),
@@ -205,7 +208,7 @@ def _assemble(law: StepLaw, flow: Flow, result: Latencies, *, asked_rate: Number
         near_saturation=num.spread((load > VALID_LOAD) & (not result.closed), rate),
         limit=num.spread(limit, rate), running_capacity=num.spread(running * law.groups, rate),
         concurrency=num.spread(in_flight, rate), batch=nonempty * rate / flow.rate, rank_batch=nonempty,
-        context=num.spread(law.lengths.context, rate), t_decode=flow.t_decode, t_mixed=flow.t_mixed,
+        context=num.spread(law.lengths.context, rate), t_decode=flow.t_decode, t_step=flow.step, t_mixed=flow.t_mixed,
         phi=flow.phi, prompt_tokens_per_mixed_step=flow.lump, latency=result, ttft_benchmark=benchmark,
         output_tokens_per_s=rate * law.lengths.output,
         total_tokens_per_s=rate * (law.lengths.output + law.lengths.full_prompt),

@@ -81,12 +81,18 @@ class Empirical(LengthLaw):
 
     def __post_init__(self) -> None:
         """Refuse what is no distribution."""
-        rises = all(a <= b for a, b in zip(self.cumulative, self.cumulative[1:], strict=False))
-        grows = all(a < b for a, b in zip(self.tokens, self.tokens[1:], strict=False))
-        if (not self.tokens or len(self.tokens) != len(self.cumulative) or not rises or not grows
-                or abs(self.cumulative[-1] - 1.0) > 1e-6):
-            raise InvalidQuantity("An empirical law needs ascending lengths and shares that rise to 1.",
-                                  pointer="cumulative")
+        sizes = len(self.tokens), len(self.cumulative)
+        if not all(sizes) or sizes[0] != sizes[1]:
+            raise InvalidQuantity(f"An empirical law needs a share for each of its lengths, got {sizes[0]} lengths and "
+                                  f"{sizes[1]} shares.", pointer="cumulative")
+        for place in range(1, sizes[0]):
+            if self.tokens[place] <= self.tokens[place - 1]:
+                raise InvalidQuantity("The lengths of an empirical law must ascend.", pointer=f"tokens/{place}")
+            if self.cumulative[place] < self.cumulative[place - 1]:
+                raise InvalidQuantity("The shares of an empirical law must not fall.", pointer=f"cumulative/{place}")
+        if abs(self.cumulative[-1] - 1.0) > 1e-6:
+            raise InvalidQuantity("The shares of an empirical law must rise to 1.",
+                                  pointer=f"cumulative/{sizes[0] - 1}")
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Lengths by inversion, linear between the recorded ones, shape (count,) [token]."""

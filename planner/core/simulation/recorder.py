@@ -69,7 +69,7 @@ class Recorder:
             self.arrival.append(job.arrival)
             self.ttft.append(job.first - job.arrival)
             self.e2e.append(time - job.arrival)
-            self.tpot.append((time - job.first) / (job.output - 1) if job.output > 1 else 0.0)
+            self.tpot.append((time - job.first) / (job.output - 1) if job.output > 1 else math.nan)
             self.outputs.append(job.output)
             self.measured += 1
             if self.measured + self.first_serial >= self.last_serial:

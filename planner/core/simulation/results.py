@@ -84,7 +84,7 @@ def statistic(values: Array, percentile: float = 0.95) -> Statistic:
     Parameters
     ----------
     values : ndarray
-        Shape (request,) [s].
+        Shape (request,) [s]; where it is empty everything is NaN.
     percentile : float
         One more percentile to report [1].
 
@@ -97,6 +97,8 @@ def statistic(values: Array, percentile: float = 0.95) -> Statistic:
     ----------
     Law, Simulation Modeling and Analysis, 5th ed., §9.5.3 (batch means).
     """
+    if not values.size:
+        return Statistic(**dict.fromkeys(Statistic.__dataclass_fields__, math.nan))
     mean = float(values.mean())
     p50, p90, p95, p99, asked = (float(q) for q in np.quantile(values, (0.5, 0.9, 0.95, 0.99, percentile)))
     size = values.size // BATCHES
@@ -149,10 +151,10 @@ def gap_quantile(recorder: Recorder, q: float) -> float:
     Returns
     -------
     float
-        Middle of a bin 0.5 % wide [s]; 0 when no gap was counted.
+        Middle of a bin 0.5 % wide [s]; NaN when no gap was counted.
     """
     if not recorder.gaps:
-        return 0.0
+        return math.nan
     counts = np.cumsum(np.frombuffer(recorder.histogram, dtype=np.float64))
     index = int(np.searchsorted(counts, q * counts[-1]))
     return math.exp((index - OFFSET + (0.5 if index >= OFFSET else -0.5)) / BINS_PER_UNIT)
@@ -198,13 +200,14 @@ def summarise(recorder: Recorder, *, duration: float, replicas: int, ttft_target
     if ttft_target is not None:
         good &= ttft <= ttft_target
     if tpot_target is not None:
-        good &= tpot <= tpot_target
+        good &= ~(tpot > tpot_target)
     rate = (recorder.finished_all - recorder.since[1]) / duration
     busy = max(recorder.area[4], 1e-12)
     return SimulationResult(
         requests=ttft.size, finished=recorder.finished_all, refused=recorder.refused, duration=duration,
-        ttft=statistic(ttft, percentile), tpot=statistic(tpot, percentile), e2e=statistic(e2e, percentile),
-        itl_mean=recorder.gap_sum / recorder.gaps if recorder.gaps else 0.0, itl_p50=gap_quantile(recorder, 0.5),
+        ttft=statistic(ttft, percentile), tpot=statistic(tpot[np.isfinite(tpot)], percentile),
+        e2e=statistic(e2e, percentile),
+        itl_mean=recorder.gap_sum / recorder.gaps if recorder.gaps else math.nan, itl_p50=gap_quantile(recorder, 0.5),
         itl_p95=gap_quantile(recorder, 0.95), itl_p99=gap_quantile(recorder, 0.99), request_rate=rate,
         output_tokens_per_s=recorder.tokens_out / duration, input_tokens_per_s=recorder.tokens_in / duration,
         goodput=rate * float(good.mean()), attainment=float(good.mean()),

@@ -18,6 +18,7 @@ from planner.core.workload import Workload
 from planner.services.plan.answer import PlanService
 from planner.services.plan.load import lengths_of, mean_context
 from planner.services.plan.question import Deployment, Subject
+from planner.services.plan.sections import finite
 from planner.services.pointers import at
 from planner.services.sizing.candidates import Candidate, candidates
 from planner.services.sizing.question import MOST_COMBINATIONS, Constraints, Row, SizingQuestion
@@ -25,6 +26,7 @@ from planner.services.sizing.service import Prices
 
 MOST_POINTS = 100_000
 """Points one frontier may have [1]."""
+SPEEDLESS = "Answers of one token have no speed: the Pareto set weighs the time to first token in its place."
 CONCURRENCY = tuple(float(2**n) for n in range(11))
 """Asked when none is given [1]."""
 
@@ -56,6 +58,8 @@ class FrontierService:
     def answer(self, question: FrontierQuestion) -> dict[str, Any]:
         """Points with the Pareto set marked, and what was left out."""
         _check_size(question)
+        question = replace(question, usd_per_gpu_hour=self._plans.named_prices(
+            question.usd_per_gpu_hour, question.skus, question.workspace))
         rejected: list[Row] = []
         points: list[Row] = []
         seen: set[Hashable] = set()
@@ -69,12 +73,13 @@ class FrontierService:
                 for asked in _sizings(question):
                     for candidate in candidates(self._plans, asked, sku, rejected):
                         points += self._points(question, candidate, users)
-        marks = pareto(np.array([p["tokens_per_s_per_user"] for p in points], dtype=np.float64),
+        marks = pareto(np.array([p["tokens_per_s_per_user"] or 1.0 / p["ttft_s"] for p in points], dtype=np.float64),
                        np.array([p["output_tokens_per_s_per_gpu"] for p in points], dtype=np.float64))
         for point, mark in zip(points, marks.tolist(), strict=True):
             point["pareto"] = mark
         return {"points": points, "rejected": rejected, "assumptions": [
-            "Closed loop in steady state, closed forms.", "More requests than a replica runs at once are left out."]}
+            "Closed loop in steady state, closed forms.", "More requests than a replica runs at once are left out.",
+            *([SPEEDLESS] if question.workload.output_tokens <= 1 else [])]}
 
     def _points(self, question: FrontierQuestion, candidate: Candidate, users: Array) -> list[Row]:
         configuration, workload = candidate.configuration, question.workload
@@ -90,9 +95,9 @@ class FrontierService:
             rate = float(steady.output_tokens_per_s[i])
             rows.append({
                 "sku": chip, "deployment": shown, "concurrency": float(users[i]),
-                "tokens_per_s_per_user": 1.0 / float(steady.latency.tpot_mean[i]),
+                "tokens_per_s_per_user": finite(steady.latency.speed_mean[i]),
                 "output_tokens_per_s_per_gpu": rate / candidate.gpus,
-                "ttft_s": float(steady.latency.ttft_mean[i]), "tpot_s": float(steady.latency.tpot_mean[i]),
+                "ttft_s": float(steady.latency.ttft_mean[i]), "tpot_s": finite(steady.latency.tpot_mean[i]),
                 "usd_per_million_output_tokens": None if price is None else usd_per_million(
                     price[0] * candidate.gpus, rate)})
         return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from planner.services.plan.precision import precision_section
 from planner.services.plan.question import AUTO, Deployment, PlanQuestion, Subject
 from planner.services.plan.sections import decode_section, fit_section, prefill_section, serving_section
 from planner.services.plan.variants import variants_of
+from planner.services.pointers import at, step_of
 
 
 class Profiles(Protocol):
@@ -61,6 +62,15 @@ class PlanService:
     def sku_identity(self, sku: Subject, workspace: str) -> Hashable:
         """What tells a SKU from others, however it is named."""
         return self._identity(self._found("sku", sku, workspace), sku, workspace)
+
+    def named_prices(self, given: Mapping[str, float], skus: Sequence[Subject], workspace: str) -> dict[str, float]:
+        """Own prices by the ids of their SKUs: catalogued under any name, or inline in the question."""
+        inline = {str(sku.get("id") or "inline") for sku in skus if not isinstance(sku, str)}
+        found: dict[str, float] = {}
+        for name, usd in given.items():
+            with at(f"/usd_per_gpu_hour/{step_of(name)}", instead_of="/sku"):
+                found[name if name in inline else self._catalog.sku(name, workspace).id] = usd
+        return found
 
     def profile_of(self, chip: Chip, engine: str, calibration: str = AUTO, workspace: str = "default",
                    ) -> EfficiencyProfile | None:

@@ -23,7 +23,7 @@ Answer = dict[str, Any]
 
 
 def finite(value: Number) -> float | None:
-    """The number, or None where it grows without bound: JSON has no infinity."""
+    """The number, or None where it grows without bound or is not a number: JSON has neither."""
     number = float(value)
     return number if isfinite(number) else None
 
@@ -108,19 +108,17 @@ def serving_section(configuration: Configuration, steady: SteadyState, question:
     """The replica under load; rates and concurrency per replica."""
     times = steady.latency
     ttft = {"mean": times.ttft_mean, "p50": times.ttft_p50, "p95": times.ttft_p95, "p99": times.ttft_p99}
-    gaps = question.workload.output_tokens > 1  # a single token has none after it
     tpot = {"mean": times.tpot_mean, "p95": times.tpot_p95, "p99": times.tpot_p99}
     between = {"mean": times.itl_mean, "p99": times.itl_p99}
     open_loop = question.workload.request_rate is not None
     saturated = bool(steady.saturated)
-    meets = _meets(question.objective, finite(times.ttft_p95), finite(times.tpot_p95),
-                   overloaded=saturated and open_loop)
+    meets = _meets(question.objective, float(times.ttft_p95), float(times.tpot_p95), overloaded=saturated and open_loop)
     return {
         "concurrency": finite(steady.concurrency), "request_rate": float(steady.request_rate),
         "ttft_s": {k: finite(v) for k, v in ttft.items()},
-        "tpot_s": {k: finite(v) if gaps else None for k, v in tpot.items()},
-        "tokens_per_s_per_user": finite(times.speed_mean) if gaps else None,
-        "itl_s": {k: finite(v) if gaps else None for k, v in between.items()},
+        "tpot_s": {k: finite(v) for k, v in tpot.items()},
+        "tokens_per_s_per_user": finite(times.speed_mean),
+        "itl_s": {k: finite(v) for k, v in between.items()},
         "e2e_s": {"mean": finite(times.e2e_mean), "p95": finite(times.e2e_p95)},
         "ttft_benchmark_s": finite(steady.ttft_benchmark),
         "output_tokens_per_s": float(steady.output_tokens_per_s),
@@ -135,12 +133,12 @@ def serving_section(configuration: Configuration, steady: SteadyState, question:
     }
 
 
-def _meets(objective: Objective, ttft: float | None, tpot: float | None, *, overloaded: bool) -> bool | None:
-    """Whether the 95th percentiles meet the objective; None when none was given."""
+def _meets(objective: Objective, ttft: float, tpot: float, *, overloaded: bool) -> bool | None:
+    """Whether the 95th percentiles meet the objective; None when none was given. No time per token is met too."""
     if objective.ttft_s is None and objective.tpot_s is None:
         return None
     if overloaded:
         return False
-    first = objective.ttft_s is None or (ttft is not None and ttft <= objective.ttft_s)
-    each = objective.tpot_s is None or (tpot is not None and tpot <= objective.tpot_s)
+    first = objective.ttft_s is None or ttft <= objective.ttft_s
+    each = objective.tpot_s is None or not tpot > objective.tpot_s
     return first and each

@@ -13,6 +13,7 @@ from planner.services.catalog import CatalogService
 from planner.services.procurement import doubt
 from planner.services.procurement.describe import describe, money_section
 from planner.services.procurement.money import to_cent, unit_price
+from planner.services.procurement.ranges import check_ranges
 from planner.services.procurement.reading import Read, ScenarioReader
 from planner.services.procurement.replicas import ReplicaService
 from planner.services.procurement.whatif import attribution, evidence, heading
@@ -34,6 +35,7 @@ class FleetService:
     def answer(self, document: Fields, *, gap: float = 5e-3, time_limit_s: float = 8.0,
                workspace: str = "default") -> Answer:
         """Return the cheapest fleet of a complete scenario document."""
+        check_ranges(document["ranges"])
         read = self.reader.read(document, self.today(), workspace)
         found = optimise(read.scenario, gap=gap, time_limit_s=time_limit_s)
         plan = found.plan

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import orjson
 
+from planner.services.pointers import at
 from planner.services.ports import Caller, Document
 from planner.services.procurement.fleet import FleetService
 from planner.services.procurement.whatif import ProcurementService
@@ -20,8 +21,9 @@ def fleet_handler(service: Callable[[], FleetService]) -> Handler:
 
     def run(request: Document, caller: Caller, report: Report) -> Outcome:
         report(0.0, "optimising")
-        answer = service().answer(request["scenario"], gap=request["gap"], workspace=caller.workspace,
-                                  time_limit_s=request["time_limit_s"] or LONGEST_S)
+        with at("/scenario"):
+            answer = service().answer(request["scenario"], gap=request["gap"], workspace=caller.workspace,
+                                      time_limit_s=request["time_limit_s"] or LONGEST_S)
         return Outcome(content=orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY))
 
     return run
@@ -32,8 +34,9 @@ def whatif_handler(service: Callable[[], ProcurementService]) -> Handler:
 
     def run(request: Document, caller: Caller, report: Report) -> Outcome:
         report(0.0, "ranking")
-        answer = service().answer(request["scenario"], against=request["against"], sensitive=request["sensitivity"],
-                                  uncertain=request["uncertainty"], workspace=caller.workspace)
+        with at("/scenario", beside=("/against",)):
+            answer = service().answer(request["scenario"], against=request["against"], sensitive=request["sensitivity"],
+                                      uncertain=request["uncertainty"], workspace=caller.workspace)
         return Outcome(content=orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY))
 
     return run

@@ -12,6 +12,7 @@ from planner.core.fleet.offers import Commitment, Offer, Purchase
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sensitivity import Assumption, Change
+from planner.services.pointers import step_of
 from planner.services.procurement.reading import Read
 
 LEAST_GROWTH = -0.99
@@ -53,7 +54,7 @@ def check_ranges(given: Mapping[str, Any]) -> None:
     for name, (low, high) in given.items():
         if name not in SPANS:
             raise InvalidQuantity(f"There is no assumption {name!r}.", hint="Known: " + ", ".join(SPANS),
-                                  pointer=f"/ranges/{name}")
+                                  pointer=f"/ranges/{step_of(name)}")
         if low > high:
             raise InvalidQuantity(f"The range of {name} runs from {low:g} down to {high:g}.", pointer=f"/ranges/{name}")
 

@@ -19,6 +19,7 @@ from planner.services.formats import check_all_weights, check_cache, check_weigh
 from planner.services.pointers import at
 from planner.services.procurement.book import Book, PriceReader
 from planner.services.procurement.demand import Load, load_of, unit_of
+from planner.services.procurement.references import check_references
 from planner.services.procurement.replicas import RATE, Rejected, Replica, ReplicaQuestion, ReplicaService
 
 Fields = Mapping[str, Any]
@@ -59,6 +60,7 @@ class ScenarioReader:
         """Return the scenario of a complete document; a fact that is missing is refused by name."""
         chips: dict[str, Chip] = {}
         _check_formats(document)
+        check_references(document)
 
         def chip_of(name: str) -> Chip:
             if name not in chips:
@@ -106,8 +108,6 @@ class ScenarioReader:
         for fact in ("input_tokens", "output_tokens"):
             if asked[fact] is None:
                 raise MissingFact(f"{name}: {fact} is not given.", fact=fact, pointer=f"/{fact}")
-        if name in found.loads:
-            raise InvalidQuantity(f"Two workloads are called {name}.", pointer="/id")
         load = load_of(name, asked["demand"], asked["input_tokens"] + asked["output_tokens"])
         if asked["measured"]:
             replicas = _all_measured(asked, load.unit, chip_of)

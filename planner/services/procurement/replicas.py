@@ -8,7 +8,6 @@ from typing import Any
 
 from planner.core.execution.interval import factors
 from planner.core.execution.prompt import prompt_cost
-from planner.core.fleet.sizing import request_seconds
 from planner.core.serving.objective import Objective, at_percentile, largest, largest_rate
 from planner.core.serving.steady_state import Limit, SteadyState
 from planner.core.workload import Workload
@@ -113,9 +112,13 @@ class ReplicaService:
     def _format(self, question: ReplicaQuestion, sku: str) -> tuple[list[Replica], list[Rejected]]:
         refused: list[Row] = []
         found, rejected = self._tried(question, sku, refused, Deployment())
+        domain, usual = self._widths(question, sku)
+        for tensor in question.tensor_parallel:
+            if tensor not in usual:
+                able, unable = self._tried(question, sku, refused, Deployment(tensor_parallel=tensor))
+                found, rejected = found + able, rejected + unable
         # Only a model too large for one node goes over several: a pipeline stage on each.
-        if not found and not rejected:
-            domain = self._domain(question, sku)
+        if not found and not rejected and domain in (question.tensor_parallel or usual):
             for stages in WIDER:
                 found, rejected = self._tried(question, sku, refused, Deployment(
                     tensor_parallel=domain, pipeline_parallel=stages))
@@ -142,11 +145,13 @@ class ReplicaService:
             (found if isinstance(one, Replica) else rejected).append(one)  # type: ignore[arg-type] # by its type
         return found, rejected
 
-    def _domain(self, question: ReplicaQuestion, sku: str) -> int:
+    def _widths(self, question: ReplicaQuestion, sku: str) -> tuple[int, tuple[int, ...]]:
+        """Return the widest tensor parallelism inside a node, and all that are tried unasked."""
         resolved, _, _ = self._plans.resolve(PlanQuestion(
             model=question.model, sku=sku, calibration=question.calibration, workspace=question.workspace,
             deployment=Deployment(engine=question.engine)))
-        return max(widths(resolved))
+        usual = widths(resolved)
+        return max(usual), usual
 
 
 def _layout_of_row(row: Row) -> str:
@@ -193,7 +198,7 @@ def _missed(state: SteadyState, goal: Objective) -> str | None:
     """The objective an almost idle replica already misses; None when it keeps both."""
     ttft, tpot = at_percentile(state.latency, goal.percentile)
     for name, value, limit in (("first token", ttft, goal.ttft), ("a token", tpot, goal.tpot)):
-        if limit is not None and not value <= limit:
+        if limit is not None and value > limit:
             return f"{name} takes {value:.3g} s at the {goal.percentile:g} quantile, {limit:g} s are asked"
     return None
 
@@ -205,7 +210,7 @@ def _described(candidate: Candidate, question: ReplicaQuestion, state: SteadySta
     prompt = prompt_cost(configuration.bound, max(workload.input_tokens - cached, 1.0), cached,
                          float(candidate.deployment.max_num_batched_tokens))
     rate, times = float(state.request_rate), state.latency
-    each = request_seconds(float(times.ttft_mean), float(times.tpot_mean), workload.output_tokens)
+    each = float(times.e2e_mean)
     in_flight = float(state.concurrency) if question.unit == IN_FLIGHT else rate * each
     load = rate if question.unit == RATE else in_flight
     ttft, tpot = at_percentile(times, question.objective.percentile)

@@ -74,6 +74,7 @@ class ProcurementService:
 
     def _against(self, plan: Plan, document: Fields, workspace: str) -> Answer:
         with at("/against"):
+            check_ranges(document["ranges"])
             other = self.reader.read(document, self.today(), workspace)
         best = next((way for way in ways(other.scenario) if way.works), None)
         if best is None or best.plan is None:

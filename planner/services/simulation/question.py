@@ -41,23 +41,30 @@ class SimulationQuestion:
                 self.output_law or law_of(workload.output_tokens, workload.output_cv))
 
 
+NEEDED = {"fixed": ("tokens",), "uniform": ("low", "high"), "lognormal": ("mean", "cv"),
+          "empirical": ("points", "cumulative")}
+"""Numbers that each kind of length law is made of."""
+
+
 def law_from(fields: Mapping[str, Any] | None, name: str) -> LengthLaw | None:
     """The length law of a document."""
     if fields is None:
         return None
-    try:
-        match fields["kind"]:
-            case "fixed":
-                return Fixed(tokens=fields["tokens"])
-            case "uniform":
-                return Uniform(low=fields["low"], high=fields["high"])
-            case "lognormal":
-                return LogNormal(mean=fields["mean"], cv=fields["cv"])
-            case _:
-                return Empirical(tokens=tuple(fields["points"]), cumulative=tuple(fields["cumulative"]))
-    except (KeyError, TypeError):
-        raise InvalidQuantity(f"{name} lacks a number that its kind needs: fixed tokens; uniform low, high; lognormal "
-                              "mean, cv; empirical points, cumulative.", pointer=f"/{name}") from None
+    kind = fields["kind"]
+    lacking = [number for number in NEEDED[kind] if fields.get(number) is None]
+    if lacking:
+        raise InvalidQuantity(f"{name} of kind {kind} needs {' and '.join(NEEDED[kind])}.",
+                              pointer=f"/{name}/{lacking[0]}")
+    given = {number: fields[number] for number in NEEDED[kind]}
+    match kind:
+        case "fixed":
+            return Fixed(**given)
+        case "uniform":
+            return Uniform(**given)
+        case "lognormal":
+            return LogNormal(**given)
+    with at(f"/{name}"), at("points", instead_of="tokens"):
+        return Empirical(tokens=tuple(given["points"]), cumulative=tuple(given["cumulative"]))
 
 
 def simulation_question(document: Mapping[str, Any], workspace: str = "default") -> SimulationQuestion:

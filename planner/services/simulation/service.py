@@ -45,10 +45,12 @@ class SimulationService:
         self._plans = plans
 
     def check(self, question: SimulationQuestion) -> None:
-        """Refuse at once, and not in a job, names that are unknown and loads that are none."""
+        """Refuse at once, and not in a job, unknown names, impossible layouts and loads that are none."""
         with at("/plan"):
             check_workload(question.plan.workload)
-            self._plans.resolve(question.plan)
+            self._plans.configure(question.plan)
+        if question.mode == "trace" and question.trace is None:
+            raise InvalidQuantity("A trace simulation needs a trace.", pointer="/trace")
 
     def answer(self, question: SimulationQuestion, report: Callable[[float], None] = lambda _: None) -> dict[str, Any]:
         """Percentiles with intervals, time averages, conservation counts, and what the closed form said."""
@@ -101,9 +103,7 @@ def _measure(question: SimulationQuestion, report: Callable[[float], None]) -> M
 
 def _play(question: SimulationQuestion, system: System, measure: Measure) -> SimulationResult:
     workload = question.plan.workload
-    if question.mode == "trace":
-        if question.trace is None:
-            raise InvalidQuantity("A trace simulation needs a trace.", pointer="/trace")
+    if question.mode == "trace" and question.trace is not None:
         return simulate_trace(system, read_trace(question.trace), measure, scale=question.trace_scale)
     inputs, outputs = question.laws()
     mix = Mix(input_law=inputs, output_law=outputs, prefix_hit=workload.prefix_cache_hit, sessions=question.sessions,
@@ -137,7 +137,8 @@ def shown(result: SimulationResult) -> dict[str, Any]:
         "requests": result.requests, "finished": result.finished, "refused": result.refused,
         "duration_s": result.duration, "ttft_s": _latency(result.ttft), "tpot_s": _latency(result.tpot),
         "e2e_s": _latency(result.e2e),
-        "itl_s": {"mean": result.itl_mean, "p50": result.itl_p50, "p95": result.itl_p95, "p99": result.itl_p99},
+        "itl_s": {"mean": finite(result.itl_mean), "p50": finite(result.itl_p50), "p95": finite(result.itl_p95),
+                  "p99": finite(result.itl_p99)},
         "request_rate": result.request_rate, "output_tokens_per_s": result.output_tokens_per_s,
         "input_tokens_per_s": result.input_tokens_per_s, "goodput_requests_per_s": result.goodput,
         "attainment": result.attainment, "mean_in_system": result.mean_in_system, "mean_waiting": result.mean_waiting,

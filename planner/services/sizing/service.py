@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from planner.core.errors import InvalidQuantity, MissingFact, NotFound
@@ -14,6 +14,7 @@ from planner.core.serving.steady_state import Limit
 from planner.services.plan.answer import PlanService
 from planner.services.plan.load import LIMIT_NAMES, lengths_of, mean_context
 from planner.services.plan.question import Subject
+from planner.services.plan.sections import finite
 from planner.services.pointers import at
 from planner.services.sizing.candidates import Candidate, candidates
 from planner.services.sizing.question import Row, SizingQuestion
@@ -78,6 +79,8 @@ class SizingService:
         if question.workload.request_rate is None:
             raise InvalidQuantity("A sizing needs the demand's request_rate.", pointer="/demand/request_rate")
         skus = question.skus or tuple(self._prices.skus())
+        question = replace(question, usd_per_gpu_hour=self._plans.named_prices(
+            question.usd_per_gpu_hour, question.skus, question.workspace))
         rejected: list[Row] = []
         options: list[_Option] = []
         seen: set[Hashable] = set()
@@ -183,7 +186,7 @@ def _why(best: Operation, objective: Objective) -> str:
 
 def _rank(by: str, option: _Option) -> tuple[float, ...]:
     keys = {"cost": option.cost, "gpus": float(option.gpus), "power": option.power}
-    return keys[by], option.cost, float(option.gpus), option.operation.tpot
+    return keys[by], option.cost, float(option.gpus), _pace(option)
 
 
 def _pick(name: str, options: Sequence[_Option]) -> _Option | None:
@@ -194,7 +197,12 @@ def _pick(name: str, options: Sequence[_Option]) -> _Option | None:
         return None if math.isinf(best.cost) else best
     if name == "fewest_gpus":
         return min(options, key=lambda o: _rank("gpus", o))
-    return min(options, key=lambda o: (o.operation.tpot, o.operation.ttft, o.cost))
+    return min(options, key=lambda o: (_pace(o), o.operation.ttft, o.cost))
+
+
+def _pace(option: _Option) -> float:
+    """Time per output token to order options by; where answers are one token there is none to tell them apart."""
+    return finite(option.operation.tpot) or 0.0
 
 
 def _shown(question: SizingQuestion, option: _Option) -> Row:
@@ -203,13 +211,13 @@ def _shown(question: SizingQuestion, option: _Option) -> Row:
     tokens = demand * question.workload.output_tokens
     verdict = option.verdict
     simulated = None if verdict is None or verdict.at_demand is None else {
-        "ttft_s": verdict.at_demand.ttft.asked, "tpot_s": verdict.at_demand.tpot.asked,
+        "ttft_s": verdict.at_demand.ttft.asked, "tpot_s": finite(verdict.at_demand.tpot.asked),
         "requests": verdict.at_demand.requests, "replicas": verdict.replicas,
         "one_replica_fewer_fails": verdict.one_fewer_fails}
     row: Row = {
         "sku": option.candidate.configuration.resolved.chip.id, "deployment": option.candidate.shown(),
         "replicas": option.replicas, "replicas_minimum": option.minimum, "gpus": option.gpus,
-        "max_rate_per_replica": option.rate, "ttft_s": operation.ttft, "tpot_s": operation.tpot,
+        "max_rate_per_replica": option.rate, "ttft_s": operation.ttft, "tpot_s": finite(operation.tpot),
         "utilization": demand / option.replicas / float(steady.max_request_rate),
         "limit": LIMIT_NAMES[Limit(int(steady.limit))],
         "usd_per_gpu_hour": None if option.price is None else option.price[0],

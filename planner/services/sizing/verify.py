@@ -109,7 +109,7 @@ class Bench:
         if result is None or result.unstable or result.refused:
             return False
         return ((goal.ttft is None or result.ttft.asked <= goal.ttft)
-                and (goal.tpot is None or result.tpot.asked <= goal.tpot))
+                and (goal.tpot is None or not result.tpot.asked > goal.tpot))
 
 
 def verify(candidate: Candidate, workload: Workload, objective: Objective, demand: float, guess: float,

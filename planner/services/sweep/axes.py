@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.core.errors import InvalidQuantity
 from planner.core.quantities.arrays import LARGEST
+from planner.services.pointers import step_of
 
 DISCRETE = ("model", "sku", "calibration", "deployment.engine", "deployment.tensor_parallel",
             "deployment.pipeline_parallel", "deployment.data_parallel", "deployment.expert_parallel",
@@ -49,15 +50,15 @@ def read_axes(document: Mapping[str, Sequence[Any]], largest: int) -> tuple[Axis
 
 
 def _axis(path: str, values: Sequence[Any]) -> Axis:
-    pointer = f"/axes/{path}"
+    pointer = f"/axes/{step_of(path)}"
     if path not in DISCRETE and path not in CONTINUOUS:
         raise InvalidQuantity(f"{path} cannot be an axis.", pointer=pointer,
                               hint="Axes are: " + ", ".join((*DISCRETE, *CONTINUOUS)))
     if not values:
         raise InvalidQuantity(f"The axis {path} has no values.", pointer=pointer)
     if path in CONTINUOUS:
-        for value in values:
+        for place, value in enumerate(values):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
                 raise InvalidQuantity(f"The axis {path} takes numbers of at least zero, got {value!r}.",
-                                      pointer=pointer)
+                                      pointer=f"{pointer}/{place}")
     return Axis(path=path, values=tuple(values))

@@ -29,8 +29,9 @@ class Grid:
         fields = {path.split(".")[1]: value for path, value in varied.items() if path.startswith("deployment.")}
         self.deployment = replace(deployment, **fields)
         loads = {path.split(".")[1]: value for path, value in varied.items() if path.startswith("workload.")}
-        if "request_rate" in loads:
-            loads.setdefault("concurrency", None)
+        for load, other in (("request_rate", "concurrency"), ("concurrency", "request_rate")):
+            if load in loads:
+                loads.setdefault(other, None)
         self.workload = replace(workload, **loads)
         self.price = varied.get("price.usd_per_gpu_hour", np.nan if price is None else price)
 

@@ -80,7 +80,8 @@ METRICS: Mapping[str, Metric] = {
     "decode.bandwidth_fraction": lambda g: g.decode.traffic / (g.configuration.resolved.chip.bandwidth * g.decode.time),
     "decode.batch_critical": lambda g: g.configuration.batch_critical,
     "decode.batch_critical_effective": lambda g: g.configuration.batch_critical_effective,
-    "decode.batch_critical_step": _per_context(Crossings.critical_step),
+    "decode.batch_critical_step": lambda g: np.nan if g.configuration.table.coarse else (
+        _per_context(Crossings.critical_step)(g)),
     "decode.batch_crossover": _per_context(Crossings.crossover),
     "decode.batch_crossover_simple": lambda g: simple_crossover(g.configuration, np.asarray(g.context)),
     "prefill.tokens": lambda g: g.prompt_tokens,
@@ -108,7 +109,7 @@ METRICS: Mapping[str, Metric] = {
     "serving.limit": lambda g: np.where(g.fit.fits, g.steady.limit, 0),
     "cost.usd_per_million_output_tokens": _cost("output_tokens_per_s"),
     "cost.usd_per_million_tokens": _cost("total_tokens_per_s"),
-    "cost.usd_per_hour": lambda g: g.price * g.configuration.layout.gpus,
+    "cost.usd_per_hour": lambda g: np.where(g.fit.fits, g.price * g.configuration.layout.gpus, np.nan),
     "deployment.tensor_parallel": lambda g: float(g.configuration.layout.tensor),
     "deployment.gpus": lambda g: float(g.configuration.layout.gpus),
 }

@@ -16,7 +16,8 @@ from planner.services.plan.answer import PlanService
 from planner.services.plan.configuration import Configuration, widths
 from planner.services.plan.question import PlanQuestion
 from planner.services.plan.reading import place, question_of
-from planner.services.pointers import at
+from planner.services.pointers import at, moved, step_of
+from planner.services.refusals import told
 from planner.services.sweep.axes import Axis
 from planner.services.sweep.grid import Grid
 from planner.services.sweep.metrics import METRICS
@@ -51,9 +52,9 @@ class SweepService:
                 progress: Progress | None = None) -> Columns:
         """Every metric at every point of the axes' product."""
         wanted = list(metrics)
-        for name in wanted:
+        for index, name in enumerate(wanted):
             if name not in METRICS:
-                raise InvalidQuantity(f"{name} is not a column of a sweep.", pointer="/metrics",
+                raise InvalidQuantity(f"{name} is not a column of a sweep.", pointer=f"/metrics/{index}",
                                       hint="Columns are: " + ", ".join(METRICS))
         sizes = tuple(len(axis.values) for axis in axes)
         found = {name: np.full(sizes, np.nan) for name in wanted}
@@ -71,7 +72,8 @@ class SweepService:
                     self._fill(found, tuple(where), document, [a for a in axes if a.continuous], wanted, workspace)
             except PlannerError as error:
                 named = {axes[i].path: axes[i].values[p] for i, p in zip(discrete, choice, strict=True)}
-                refused.append({"at": named, "code": error.code, "detail": error.detail, "hint": error.hint})
+                error.pointer = _on_axis(error.pointer, axes, dict(zip(discrete, choice, strict=True)))
+                refused.append({"at": named, **told(error)})
                 if not discrete:
                     raise
             if progress is not None:
@@ -115,6 +117,16 @@ class SweepService:
         if not merged and last is not None:
             raise last
         return merged
+
+
+def _on_axis(pointer: str | None, axes: Sequence[Axis], chosen: Mapping[int, int]) -> str | None:
+    """Return where a field of the base was said: in the value of its axis, or all over an axis of numbers."""
+    for index, axis in enumerate(axes):
+        value = f"/{chosen[index]}" if index in chosen else ""
+        found = moved(pointer, f"/axes/{step_of(axis.path)}{value}", instead_of="/base/" + axis.path.replace(".", "/"))
+        if found != pointer:
+            return found
+    return pointer
 
 
 def _columns(grid: Grid, metrics: Sequence[str]) -> dict[str, Any]:

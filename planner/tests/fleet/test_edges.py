@@ -25,7 +25,7 @@ from planner.core.fleet.power import Site
 from planner.core.fleet.program import frame, program
 from planner.core.fleet.scenario import Limits
 from planner.core.fleet.search import cheaper
-from planner.core.fleet.sizing import replicas, request_seconds
+from planner.core.fleet.sizing import replicas
 from planner.core.fleet.solver import duals
 from planner.core.fleet.uncertainty import Doubt, stress
 from planner.core.fleet.ways import ways
@@ -187,11 +187,6 @@ def test_the_same_fleet_at_other_prices():
 def test_api_prices_scale():
     api = ApiOffer(id="api", workload="chat", usd_per_input_token=1e-6, usd_per_output_token=2e-6)
     assert changes.scale_api(build.scenario(apis=(api,)), 3.0).apis[0].usd_per_request(1.0, 1.0) == pytest.approx(9e-6)
-
-
-def test_one_token_takes_no_gaps():
-    assert request_seconds(0.5, 0.02, 1.0) == 0.5
-    assert request_seconds(0.5, 0.02, 101.0) == pytest.approx(2.5)
 
 
 def test_workloads_tied_to_a_site_stay_there():

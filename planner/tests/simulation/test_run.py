@@ -216,7 +216,7 @@ def test_laws_of_lengths_run(law):
      "request_rate"),
     (lambda: simulate_open(system(limits=replace(LIMITS, kv_capacity_tokens=3)), MIX, 1.0, 1.0, MEASURE),
      "kv_capacity_tokens"),
-    (lambda: Empirical(tokens=(1.0, 2.0), cumulative=(0.5, 0.4)), "cumulative"),
+    (lambda: Empirical(tokens=(1.0, 2.0), cumulative=(0.5, 0.4)), "cumulative/1"),
     (lambda: simulate_trace(system(limits=replace(LIMITS, kv_capacity_tokens=100)),
                             [Record(time=0, input_tokens=500, output_tokens=2)], MEASURE), "requests"),
 ])
