@@ -19,15 +19,18 @@ def draw_frontier(answer: dict[str, Any], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+    speedless = any(point["tokens_per_s_per_user"] is None for point in answer["points"])
+    across, words = ("ttft_s", "time to first token [s]") if speedless else (
+        "tokens_per_s_per_user", "tokens/s per user")
     kinds = sorted({point["sku"] for point in answer["points"]})
     for kind in kinds:
         here = [p for p in answer["points"] if p["sku"] == kind]
-        axes.scatter([p["tokens_per_s_per_user"] for p in here], [p["output_tokens_per_s_per_gpu"] for p in here], s=10,
+        axes.scatter([p[across] for p in here], [p["output_tokens_per_s_per_gpu"] for p in here], s=10,
                      alpha=0.5, label=kind)
-    best = sorted((p for p in answer["points"] if p["pareto"]), key=lambda p: p["tokens_per_s_per_user"])
-    axes.plot([p["tokens_per_s_per_user"] for p in best], [p["output_tokens_per_s_per_gpu"] for p in best],
+    best = sorted((p for p in answer["points"] if p["pareto"]), key=lambda p: p[across])
+    axes.plot([p[across] for p in best], [p["output_tokens_per_s_per_gpu"] for p in best],
               linewidth=1.6, color="black", label="Pareto set")
-    axes.set_xlabel("tokens/s per user")
+    axes.set_xlabel(words)
     axes.set_title("output tokens/s per GPU", loc="left", fontsize=11)
     _finish(figure, axes, path, legend=len(kinds) <= LABELLED)
 

@@ -58,7 +58,8 @@ def _print(answer: dict[str, Any]) -> None:
         return
     rows = table("Pareto set", "SKU", "deployment", "users", "tok/s per user", "tok/s per GPU", "TTFT", "USD/M out",
                  left=2)
-    for point in sorted((p for p in answer["points"] if p["pareto"]), key=lambda p: -p["tokens_per_s_per_user"]):
+    best = [point for point in answer["points"] if point["pareto"]]
+    for point in sorted(best, key=lambda p: (-(p["tokens_per_s_per_user"] or 0.0), p["ttft_s"])):
         rows.add_row(point["sku"], deployment_name(point["deployment"]), whole(point["concurrency"]),
                      number(point["tokens_per_s_per_user"]), number(point["output_tokens_per_s_per_gpu"]),
                      time(point["ttft_s"]), number(point["usd_per_million_output_tokens"]))

@@ -13,6 +13,8 @@ from planner.core.simulation.recorder import BINS_PER_UNIT, OFFSET, Recorder
 
 BATCHES = 20
 """Consecutive batches of requests whose spread gives an interval [1]."""
+ROUNDING = 1e-12
+"""Relative difference of sums of equal times in another order [1]."""
 STUDENT_90 = 1.729
 """Two-sided 90 % quantile of Student's t with 19 degrees of freedom (Abramowitz & Stegun, table 26.10)."""
 
@@ -111,7 +113,9 @@ def statistic(values: Array, percentile: float = 0.95) -> Statistic:
 
 
 def _half_width(batch_values: Array) -> float:
-    return STUDENT_90 * float(batch_values.std(ddof=1)) / math.sqrt(BATCHES)
+    """Half of a 90 % interval; zero where the batches differ by rounding only."""
+    spread = float(batch_values.std(ddof=1))
+    return STUDENT_90 * spread / math.sqrt(BATCHES) if spread > ROUNDING * abs(float(batch_values.mean())) else 0.0
 
 
 def most_missed(requests: int, percentile: float) -> int:

@@ -41,10 +41,12 @@ def _verdict(answer: dict[str, Any], load: str) -> str:
         return (f"{where} fits but cannot keep up with {load}: it sustains "
                 f"{significant(serving['max_request_rate'])} requests/s, and the queue grows without end."
                 f"{_objective(serving)}")
-    each = per_user(answer)
+    each = serving["tokens_per_s_per_user"]
+    gives = (f"gives each user {significant(each)} tokens/s and all of them "
+             f"{significant(serving['output_tokens_per_s'])} tokens/s" if each is not None else
+             f"gives {significant(serving['output_tokens_per_s'])} answers of one token a second")
     waits = " Some requests wait for a place in the KV cache or the running set." if serving["saturated"] else ""
-    return (f"{where} fits: at {load} it gives each user {significant(each)} tokens/s and all of them "
-            f"{significant(serving['output_tokens_per_s'])} tokens/s, the first token after "
+    return (f"{where} fits: at {load} it {gives}, the first token after "
             f"{seconds(serving['ttft_s']['mean'])}.{waits}{_objective(serving)}")
 
 

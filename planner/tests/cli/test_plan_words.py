@@ -113,3 +113,10 @@ def test_one_option_more_is_one(left: int, words: str, monkeypatch: pytest.Monke
     count = len(json.loads(said(*asked, "--json"))["options"])
     monkeypatch.setattr("planner.cli.commands.size.SHOWN", count - left)
     assert f"{words} --json shows all." in said(*asked)
+
+
+def test_a_frontier_of_one_token_answers_is_shown_and_drawn_by_their_first(tmp_path) -> None:
+    text = said("frontier", "llama-3.1-8b", "h100", "--out", "1")
+    assert "Pareto set" in text
+    said("frontier", "llama-3.1-8b", "h100", "--out", "1", "--plot", str(tmp_path / "frontier.png"))
+    assert (tmp_path / "frontier.png").stat().st_size > 1000

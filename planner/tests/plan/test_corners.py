@@ -111,3 +111,10 @@ def test_no_column_is_infinite_where_a_plan_says_null() -> None:
         {"model": "llama-3.1-8b", "sku": "h100"}, read_axes({"workload.request_rate": [1e5]}, 10), list(METRICS))
     assert np.isinf(columns.metrics["serving.ttft_s.mean"]).all()
     assert as_document(columns)["metrics"]["serving.ttft_s.mean"] == [None]
+
+
+def test_one_token_is_told_as_answers_a_second() -> None:
+    asked = {"model": "llama-3.1-8b", "sku": "h100", "workload": {"output_tokens": 1.0, "concurrency": 4.0}}
+    text = PLANNER.plans.answer(question_of(asked))["explanation"]
+    assert "answers of one token a second" in text
+    assert "each user" not in text
