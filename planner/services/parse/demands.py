@@ -12,6 +12,9 @@ from planner.services.parse.load import SECONDS
 
 PERSONAL = 200.0
 """Above this a bare speed is nobody's own: tokens per second of all users together [token/s]."""
+AMBIGUOUS = 1000.0
+"""Up to this a speed of all users together might have been meant as one user's: the answer says how it was read
+[token/s]."""
 _FIRST_TOKEN = re.compile(r"\b(?:ttft|ttfb|time[\s-]to[\s-](?:the[\s-])?first[\s-]token|first[\s-]token|prefill)\b")
 _SINGLE = re.compile(
     r"(?<!per )(?<!each )(?<!every )\b(?:single|one)[\s-](?:user|stream|request|client|session)\b"
@@ -25,6 +28,10 @@ _SEEN = re.compile(
     r"(?:\w+\W+){0,2}$|\b(?:does|gets|gives)\W+$"
 )
 _WHY = re.compile(r"\b(?:why|how come|warum|wieso|pourquoi|perch[eé]|waarom|por qu[eé])\b")
+_VOLUME = re.compile(
+    r"\b(?:serv(?:e|es|ing)|process(?:es|ing)?|push(?:es|ing)?|traffic|volume|load|demand)\W+(?:\w+\W+){0,3}$"
+)
+_OF = re.compile(r"^\s*(?:worth )?of\b")
 _NEAR = 24
 """Letters around a speed in which a word says whose it is."""
 
@@ -46,11 +53,18 @@ def monthly(text: str, tokens_per_month: float) -> dict[str, Any]:
 
 def together(canvas: Canvas, speed: Speed) -> dict[str, Any]:
     """The demand in "5000 tok/s": answer tokens of everybody, unless prompt tokens are named."""
-    return {
+    found = {
         "tokens_per_s": speed.value,
         "tokens": _kind(speed.said + canvas.text[speed.end : speed.end + 9], "output"),
         "said": speed.said,
     }
+    bare = speed.value <= AMBIGUOUS and not (_called_together(canvas, speed) or _volume(canvas, speed))
+    return {**found, "bare": True} if bare else found
+
+
+def each_ones(speed: Speed) -> dict[str, Any]:
+    """That a bare speed was read as each user's."""
+    return {"each": speed.said}
 
 
 def _kind(text: str, usual: str) -> str:
@@ -61,9 +75,22 @@ def _kind(text: str, usual: str) -> str:
 
 def personal(canvas: Canvas, speed: Speed) -> bool:
     """Whether a bare speed next to users is what each is to get: small, not of all together, and not as observed."""
-    around = canvas.text[max(0, speed.start - _NEAR) : speed.end + _NEAR]
     seen = _SEEN.search(canvas.text[: speed.start]) or _WHY.search(canvas.text)
-    return 0 < speed.value <= PERSONAL and _TOGETHER.search(around) is None and seen is None
+    return 0 < speed.value <= PERSONAL and not _called_together(canvas, speed) and seen is None
+
+
+def alone_personal(canvas: Canvas, speed: Speed) -> bool:
+    """Whether a speed with no user, no money and no volume spoken of is what each user is to get."""
+    return personal(canvas, speed) and not _volume(canvas, speed)
+
+
+def _called_together(canvas: Canvas, speed: Speed) -> bool:
+    return _TOGETHER.search(canvas.text[max(0, speed.start - _NEAR) : speed.end + _NEAR]) is not None
+
+
+def _volume(canvas: Canvas, speed: Speed) -> bool:
+    """Whether tokens are served, and not read by somebody: "serve 100 tok/s", "100 tok/s of llama"."""
+    return bool(_VOLUME.search(canvas.text[: speed.start]) or _OF.search(canvas.text[speed.end :]))
 
 
 def single(canvas: Canvas, said: Mapping[str, Any]) -> bool:

@@ -140,6 +140,8 @@ class Grammar:
         )
         if reading.boxes is not None:
             parse["gpus"] = self._boxed(reading.boxes, parse["skus"])
+        if thread.exists:
+            merging.reread_speed(parse, before, reading.demand)
         if "model" in choices and not said.keys() & {"model", "models"}:
             parse.pop("model", None)
         intent = _refined(intent, parse, said, thread, canvas.text, open_skus="skus" in choices)
@@ -154,7 +156,7 @@ class Grammar:
             warn=tuple(dict.fromkeys(reading.warn)),
             notes=tuple(dict.fromkeys(reading.notes)),
             unread=canvas.rest(),
-            demand=dict(reading.demand or thread.demand),
+            demand=dict(reading.demand or merging.kept_demand(thread.demand, said)),
         )
 
 

@@ -39,6 +39,8 @@ _CLEARED = {
     "power": ("power_w",),
 }
 _ALIGNED = ("weights", "price", "kv_cache", "tensor_parallel")
+SAME = 1e-6
+"""Relative difference of one speed said twice [1]."""
 
 
 def adds(text: str) -> bool:
@@ -79,6 +81,24 @@ def merge(earlier: Mapping[str, Any], said: Mapping[str, Any], *, add: bool, eac
             if key in said or key not in _ALIGNED or not _spread(value, len(earlier.get("skus", ())))
         }
     return merged
+
+
+def reread_speed(parse: dict[str, Any], before: Mapping[str, Any], demand: Mapping[str, Any]) -> None:
+    """Take back each user's speed where the same number is now said to be of all: it was read the other way before."""
+    each = before.get("slo", {}).get("tpot_s")
+    if each is None or abs(demand.get("tokens_per_s", 0.0) * each - 1.0) > SAME:
+        return
+    slo = {name: value for name, value in parse["slo"].items() if name != "tpot_s"}
+    parse.pop("slo")
+    if slo.keys() - {"percentile"}:
+        parse["slo"] = slo
+
+
+def kept_demand(demand: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a thread's demand is after a message without one; a speed of nobody ends where each user's is now said."""
+    if demand.get("bare") and "tpot_s" in said.get("slo", {}):
+        return {}
+    return {key: value for key, value in demand.items() if key not in {"each", "bare"}}
 
 
 def _spread(value: Any, options: int) -> bool:  # noqa: ANN401 - a JSON value

@@ -157,10 +157,10 @@ def read_values(canvas: Canvas, reading: Reading, *, before: Mapping[str, Any], 
     lengths.read_bare_pair(canvas, said)
     lengths.read_bare_context(canvas, said)
     settings.read_bare_ratio(canvas, said)
-    _read_demand(canvas, reading, volume, followed=bool(before) and "tokens_per_s" not in demand)
+    _read_demand(canvas, reading, volume, followed=bool(before), of_all="tokens_per_s" in demand)
 
 
-def _read_demand(canvas: Canvas, reading: Reading, volume: str, *, followed: bool) -> None:
+def _read_demand(canvas: Canvas, reading: Reading, volume: str, *, followed: bool, of_all: bool) -> None:
     """Tokens per month or of everybody together, a speed next to users as each one's, and a load of one."""
     said, speed = reading.said, reading.speed
     if volume:
@@ -171,13 +171,17 @@ def _read_demand(canvas: Canvas, reading: Reading, volume: str, *, followed: boo
         said["concurrency"] = 1
     if speed is None:
         return
-    crowd = followed or "concurrency" in said or "users" in said or intents.load_asked(canvas.text)
-    if crowd and "tpot_s" not in said.get("slo", {}) and demands.personal(canvas, speed):
+    crowd = (followed and not of_all) or "concurrency" in said or "users" in said or intents.load_asked(canvas.text)
+    paid = reading.money_asked or reading.prices or "api_price" in said or "request_rate" in said or volume or of_all
+    each = demands.personal(canvas, speed) if crowd else not paid and demands.alone_personal(canvas, speed)
+    if each and "tpot_s" not in said.get("slo", {}):
         said["slo"] = {**said.get("slo", {}), "tpot_s": tidy(1 / speed.value)}
+        if followed or not {"concurrency", "users"} & said.keys():
+            reading.demand = {**(reading.demand or {}), **demands.each_ones(speed)}
         return
-    reading.notes.append(f'"{speed.said}" is a remark on all users together and sets no target: targets are per user.')
     if not volume:
         reading.demand = demands.together(canvas, speed)
+    reading.notes.append(f'"{speed.said}" is a remark on all users together and sets no target: targets are per user.')
 
 
 def read_edits(canvas: Canvas, reading: Reading, before: Mapping[str, Any]) -> None:
@@ -214,7 +218,7 @@ def signals(canvas: Canvas, reading: Reading, *, followed: bool) -> Signals:
         open=re.sub(rf"{BLANK}+", "§ ", opened),
         money_asked=reading.money_asked,
         axes=axes,
-        content=reading.content(),
+        content=reading.content() or (followed and reading.speed is not None),
         slight=_slight(canvas, reading),
         named=bool(reading.models or reading.skus),
         loaded=any(k in reading.said for k in _LOAD),

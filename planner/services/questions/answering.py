@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import floor
 from typing import Any
 
 from planner.services.parse import Parsed, Vocabulary
 from planner.services.questions import sentences
 from planner.services.questions.cheapest import CARRIED, Cheapest, choice_note
-from planner.services.questions.demand import loaded
+from planner.services.questions.copies import together
+from planner.services.questions.demand import loaded, read_as
 from planner.services.questions.figures import figures_of
 from planner.services.questions.remedies import remedy
 from planner.services.questions.reply import Outcome, Reply
@@ -33,14 +35,18 @@ class Answering:
         self._vocabulary = vocabulary
 
     def reply(self, parsed: Parsed, workspace: str = "default", progress: Progress = _silent) -> Reply:
-        """The answer to a reading that asks nothing back."""
+        """The answer to a reading that asks nothing back; its verdict says how a speed of nobody was read."""
+        reply = self._reply(parsed, workspace, progress)
+        return replace(reply, verdict=reply.verdict + read_as(parsed))
+
+    def _reply(self, parsed: Parsed, workspace: str, progress: Progress) -> Reply:
         parse = loaded(parsed)
         intent = parsed.intent
         if intent == "size":
             return self._sizing.reply(parse, workspace, progress)
         parse, chosen = self._with_skus(parse, workspace, progress)
         options = options_of(parse, self._vocabulary, intent=intent)
-        outcomes, counted = self._solved(options, intent, workspace, progress)
+        outcomes, counted = self._solved(options, intent, workspace, progress, volume=_volume(parsed, parse))
         first = outcomes[0]
         assumed = [*chosen, *counted, *(note for option in options for note in option.assumed),
                    *(self._solver.priced(o, parse) for o in outcomes), *(first.answer or {}).get("assumptions", ())]
@@ -56,18 +62,19 @@ class Answering:
             return reply
         helps = [line for line in (remedy(self._solver, first, parse, self._vocabulary, workspace),
                                    sentences.window_line(first) if intent == "fits" else "") if line]
-        return replace(reply, figures=figures_of(first.answer, intent), limit=sentences.limit_of(first.answer),
-                       verdict=self._within_targets(first, intent, workspace) + reply.verdict,
+        return replace(reply, figures=figures_of(together(first) or {}, intent), limit=sentences.limit_of(first.answer),
+                       verdict=self._within_targets(first, intent, parse, workspace) + reply.verdict,
                        lever=sentences.lever_of(first.answer) if first.answer["fit"]["fits"] else "",
                        lines=(*reply.lines, *helps, *sentences.bill_lines(first, parse, intent),
                               *self._full(first, intent, parse, workspace)))
 
-    def _solved(self, options: Sequence[Option], intent: str, workspace: str,
-                progress: Progress) -> tuple[list[Outcome], list[str]]:
+    def _solved(self, options: Sequence[Option], intent: str, workspace: str, progress: Progress, *,
+                volume: bool) -> tuple[list[Outcome], list[str]]:
         """A plan of each option, and how GPUs that nobody counted were."""
         outcomes, notes = [], []
+        counted = intent in CARRIED or volume
         for index, option in enumerate(options):
-            carried = self._cheapest.carried(option, workspace) if intent in CARRIED else None
+            carried = self._cheapest.carried(option, workspace) if counted else None
             outcomes.append(carried or self._solver.solve(option, workspace))
             notes += [] if carried is None else [choice_note(carried)]
             progress((index + 1) / len(options))
@@ -83,13 +90,16 @@ class Answering:
             return ()
         return sentences.full_line(self._solver.at(outcome, "concurrency", top, workspace), top)
 
-    def _within_targets(self, outcome: Outcome, intent: str, workspace: str) -> str:
-        """For a batch asked under targets: how many at once they bear, before everything else."""
+    def _within_targets(self, outcome: Outcome, intent: str, parse: Mapping[str, Any], workspace: str) -> str:
+        """For a batch, or a plan without a load, under targets: how many at once they bear, before everything else."""
         answer = outcome.answer
-        if intent != "batch" or answer is None or not answer["fit"]["fits"] or not outcome.document["slo"]:
+        wanted = intent == "batch" or (intent == "plan" and not has_load(parse))
+        if not wanted or answer is None or not answer["fit"]["fits"] or not outcome.document["slo"]:
             return ""
         top = float(answer["fit"]["max_concurrency"])
-        return f"{sentences.reach_of(self._solver.reach(outcome, 'concurrency', top, workspace))}. "
+        each = self._solver.reach(outcome, "concurrency", top, workspace)
+        copies = outcome.layout.replicas if outcome.layout is not None else 1
+        return f"{sentences.reach_of(None if each is None else copies * floor(each))}. "
 
     def _with_skus(self, parse: Mapping[str, Any], workspace: str,
                    progress: Progress) -> tuple[Mapping[str, Any], tuple[str, ...]]:
@@ -99,3 +109,9 @@ class Answering:
         model = parse.get("model") or parse["models"][0]
         ranked = self._cheapest.gpu({**parse, "model": model}, workspace, progress)
         return {**parse, "skus": [ranked]}, (f"GPU: {ranked}, the cheapest per token at list prices for {model}",)
+
+
+def _volume(parsed: Parsed, parse: Mapping[str, Any]) -> bool:
+    """Whether a plan is of so many tokens a second, and on as many GPUs as they take."""
+    return parsed.intent == "plan" and "tokens_per_s" in parsed.demand and "request_rate" not in parsed.parse and (
+        "request_rate" in parse)

@@ -34,6 +34,16 @@ def loaded(parsed: Parsed) -> Mapping[str, Any]:
     return parse
 
 
+def read_as(parsed: Parsed) -> str:
+    """Whose speed a bare one was taken for, and how to ask for the other; nothing where it was said."""
+    demand = parsed.demand
+    if "each" in demand:
+        return f" “{demand['each']}” is read as each user's; for all users together say “{demand['each']} in total”."
+    if demand.get("bare") and parsed.intent != "why" and not any(key in parsed.parse for key in _LOADS):
+        return f" “{demand['said']}” is read as of all users together; for each one say “{demand['said']} per user”."
+    return ""
+
+
 def _from_tokens(parse: Mapping[str, Any], demand: Mapping[str, Any]) -> dict[str, Any]:
     """Requests per second that make so many tokens."""
     workload, _ = workload_of(parse)

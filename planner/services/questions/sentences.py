@@ -8,6 +8,7 @@ from typing import Any
 from planner.core.fleet.break_even import api_usd, break_even_share, monthly_usd
 from planner.core.quantities.format import binary_bytes, counted, seconds, significant
 from planner.services.plan.explain import limit, per_user
+from planner.services.questions.copies import together
 from planner.services.questions.figures import dollars, rate
 from planner.services.questions.reply import Outcome
 from planner.services.questions.requests import load_words
@@ -32,7 +33,7 @@ def lead_of(outcome: Outcome) -> str:
 
 def verdict_of(outcome: Outcome, intent: str, parse: Mapping[str, Any]) -> str:
     """The answer's first sentence."""
-    answer = outcome.answer
+    answer = together(outcome)
     if answer is None:
         return outcome.refusal or "This cannot be planned."
     if not answer["fit"]["fits"]:

@@ -172,3 +172,74 @@ def test_a_load_said_stands_beside_the_first_token(planner):
 )
 def test_a_single_user_is_one_in_flight(planner, text):
     assert loaded(planner.grammar.read(text))["concurrency"] == 1
+
+
+def follow(planner, first, then):
+    before = planner.grammar.read(first)
+    return planner.grammar.read(then, {"intent": before.intent, "parse": before.parse, "demand": before.demand})
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("llama 8b on l4 at 30 tok/s", "30 tok/s"), ("qwen3-32b on 1 h100, 40 tok/s, ttft under 1s", "40 tok/s"),
+    ("does llama 8b reach 100 tokens/s on l4", "100 tokens/s"), ("how many h100 for llama 70b at 30 tps", "30 tps")])
+def test_a_bare_speed_is_each_users_and_the_verdict_says_so(planner, text, said):
+    parsed = planner.grammar.read(text)
+    assert 1 / parsed.parse["slo"]["tpot_s"] == pytest.approx(float(said.split()[0]))
+    assert "tokens_per_s" not in parsed.demand
+    verdict = planner.answering.reply(parsed).verdict
+    assert f"“{said}” is read as each user's; for all users together say “{said} in total”." in verdict
+
+
+@pytest.mark.parametrize(("text", "rate"), [
+    ("serve 3000 tok/s of llama 70b on h100", 3.0), ("how many h100 for 50k tok/s of llama 70b", 50.0),
+    ("llama 8b on 1 h100, 3000 tok/s total", 3.0), ("serve 100 tok/s of llama 8b on 1 l4", 0.1),
+    ("llama 8b on 1 h100 at 30 tok/s in total", 0.03), ("100 tok/s of llama 8b on 1 l4", 0.1)])
+def test_a_volume_is_of_all_users_and_needs_no_word_on_it(planner, text, rate):
+    parsed = planner.grammar.read(text)
+    assert "slo" not in parsed.parse
+    assert loaded(parsed)["request_rate"] == pytest.approx(rate)
+    assert "is read as" not in planner.answering.reply(parsed).verdict
+
+
+def test_a_speed_that_may_have_been_meant_either_way_is_said_to_be_of_all(planner):
+    parsed = planner.grammar.read("llama 70b on 8xh100 at 300 tok/s")
+    assert "“300 tok/s” is read as of all users together; for each one say “300 tok/s per user”." in (
+        planner.answering.reply(parsed).verdict)
+
+
+def test_a_speed_beside_a_price_is_what_is_bought(planner):
+    parsed = planner.grammar.read("llama 8b on a rented h100 at 2.50/h, 70 tok/s. cheaper than the api?")
+    assert (parsed.intent, "slo" in parsed.parse, parsed.demand["tokens_per_s"]) == ("cost", False, 70)
+
+
+def test_what_the_verdict_offers_works_in_the_thread(planner):
+    parsed = follow(planner, "llama 8b on l4 at 30 tok/s", "30 tok/s in total")
+    assert ("slo" in parsed.parse, loaded(parsed)["request_rate"]) == (False, pytest.approx(0.03))
+    parsed = follow(planner, "qwen3-32b on 1 h100, 40 tok/s, ttft under 1s", "40 tok/s in total")
+    assert parsed.parse["slo"] == {"ttft_s": 1}
+    parsed = follow(planner, "llama 8b on 1 h100 at 300 tok/s", "300 tok/s per user")
+    assert parsed.parse["slo"] == {"tpot_s": pytest.approx(1 / 300)}
+    assert "request_rate" not in loaded(parsed)
+    parsed = follow(planner, "llama 8b on l4 at 30 tok/s", "and on l40s?")
+    assert (parsed.parse["slo"], parsed.demand) == ({"tpot_s": pytest.approx(1 / 30)}, {})
+
+
+def test_so_many_tokens_are_planned_on_as_many_gpus_as_they_take(planner):
+    reply = planner.answering.reply(planner.grammar.read("serve 20k tok/s of llama 70b on h100"))
+    assert "20,000 tok/s in all" in reply.verdict
+    assert any(note.startswith("GPUs not said") for note in reply.assumptions)
+
+
+def test_totals_are_over_all_replicas(planner):
+    reply = planner.answering.reply(planner.grammar.read("llama 8b on 16 h100, 64 clients"))
+    figures = {figure.label: figure.value for figure in reply.figures}
+    each = reply.outcomes[0].answer["serving"]
+    assert reply.outcomes[0].layout.replicas == 2
+    assert figures["Total"] == pytest.approx(2 * each["output_tokens_per_s"])
+    assert figures["Per user"] == pytest.approx(each["tokens_per_s_per_user"])
+
+
+def test_how_many_meet_the_targets_is_said_where_no_load_is(planner):
+    reply = planner.answering.reply(planner.grammar.read("llama 8b on 1 h100 at 30 tok/s"))
+    assert reply.verdict.startswith("Up to ")
+    assert "in flight meet the targets" in reply.verdict
