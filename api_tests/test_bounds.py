@@ -126,7 +126,7 @@ def test_a_link_is_refused_by_its_own_names(client):
 @pytest.mark.parametrize(("axes", "pointer", "words"), [
     ({"workload.concurrency": [4, 0]}, "/axes/workload.concurrency/1", "must be greater than zero, got 0"),
     ({"deployment.engine": ["vllm", "none"]}, "/axes/deployment.engine/1", "must be one of"),
-    ({"deployment.weights": [""]}, "/axes/deployment.weights/0", "at least 1 characters"),
+    ({"deployment.weights": [""]}, "/axes/deployment.weights/0", "at least 1 character,"),
     ({"deployment.zzz": [1]}, "/axes/deployment.zzz", "cannot be an axis"),
 ])
 def test_a_refused_axis_is_told_in_a_sentence(client, axes, pointer, words):

@@ -104,8 +104,6 @@ def test_serve_makes_its_database_and_answers_from_any_folder(tmp_path, monkeypa
         assert (tmp_path / ".local" / "share" / "planner" / "planner.sqlite3").exists()
         taken = run("serve", "--port", server.url.rsplit(":", 1)[1], PLANNER_DATABASE_URL=f"sqlite:///{tmp_path}/x")
         assert (taken.returncode, "cannot be used" in taken.stderr) == (1, True)
-        native = Path(f"/proc/{server.process.pid}/fd/1")  # where native code prints, such as the fleet solver
-        assert not native.exists() or native.readlink() == Path(os.devnull)
     finally:
         server.stop()
 

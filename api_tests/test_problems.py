@@ -59,14 +59,14 @@ def test_problem_codes_are_described(client):
     ({"memory_byte": 1}, "/memory_byte", "did you mean memory_bytes"),
     ({"zzz": 1}, "/zzz", "zzz is not a field here; known fields are"),
     ({"peak_flop_per_s": {"bf16": "fast"}}, "/peak_flop_per_s/bf16", "peak_flop_per_s.bf16 must be a number"),
-    ({"peak_flop_per_s": {}}, "/peak_flop_per_s", "at least 1 items"),
+    ({"peak_flop_per_s": {}}, "/peak_flop_per_s", "at least 1 item,"),
     ({"peak_flop_per_s": {"bf17": 1e12}}, "/peak_flop_per_s/bf17", "not a pipe"),
     ({"peak_flop_per_s": [1]}, "/peak_flop_per_s", "must be an object, got a list"),
     ({"aliases": "x"}, "/aliases", "must be a list"),
     ({"aliases": ["ok", 5]}, "/aliases/1", "aliases.1 must be a text"),
     ({"gpus_per_node": 1.5}, "/gpus_per_node", "must be a whole number"),
     ({"id": "not a slug"}, "/id", "must match"),
-    ({"name": ""}, "/name", "at least 1 characters"),
+    ({"name": ""}, "/name", "at least 1 character,"),
     ({"name": "x" * 300}, "/name", "at most 200 characters"),
 ])
 def test_a_bad_field_is_named(client, changes, pointer, words):

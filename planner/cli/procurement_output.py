@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,20 +12,6 @@ Csv = Annotated[Path | None, typer.Option("--csv", help="Write the tables to one
 Xlsx = Annotated[Path | None, typer.Option("--xlsx", help="Write the tables to a workbook.")]
 Html = Annotated[Path | None, typer.Option("--html", help="Write a one-page report that prints well.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the API's answer.")]
-
-
-@contextmanager
-def solver_unheard() -> Iterator[None]:
-    """Keep what the solver's own code prints off standard output, where only the answer belongs."""
-    sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 1)
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def deliver(answer: dict[str, Any], *, csv: Path | None, xlsx: Path | None, html: Path | None, as_json: bool) -> None:

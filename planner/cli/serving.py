@@ -9,7 +9,6 @@ import sys
 import uvicorn
 
 from planner.bootstrap import Planner
-from planner.cli.native import silence_native_output
 from planner.config import Settings
 from planner.core.errors import AdapterError
 
@@ -24,7 +23,7 @@ def serve(planner: Planner, *, workers: int, as_json: bool) -> None:
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     sys.stdout.write(json.dumps({"url": url, "docs": f"{url}/docs", "database": redacted(settings.database_url)}) + "\n"
                      if as_json else f"Planner at {url} (API reference {url}/docs)\n")
-    silence_native_output()
+    sys.stdout.flush()
     supervisor = planner.supervisor() if settings.embedded_worker else None
     planner.close()
     if supervisor is not None:

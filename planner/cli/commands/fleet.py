@@ -25,6 +25,5 @@ def fleet(
     from planner.config import settings
 
     document = from_file(file)
-    with out.solver_unheard():
-        answer = Planner(settings()).fleets.answer(document, gap=gap, time_limit_s=time_limit)
+    answer = Planner(settings()).fleets.answer(document, gap=gap, time_limit_s=time_limit)
     out.deliver(answer, csv=csv, xlsx=xlsx, html=html, as_json=as_json)

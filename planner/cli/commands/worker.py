@@ -23,7 +23,6 @@ def command(
     if database_url is not None:
         os.environ["PLANNER_DATABASE_URL"] = database_url
     from planner.bootstrap import Planner
-    from planner.cli.native import silence_native_output
     from planner.config import settings
 
     planner = Planner(settings())
@@ -33,7 +32,6 @@ def command(
     leaving = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: leaving.set())
-    silence_native_output()
     supervisor.start()
     typer.echo(json.dumps({"processes": supervisor.processes}) if json_ else
                f"{processes} worker process{'es' if processes > 1 else ''} waiting for jobs.")

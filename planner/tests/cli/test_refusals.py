@@ -17,7 +17,7 @@ SWEEP = ["sweep", "llama-3.1-8b", "h100", "--tp", "1"]
     ([*SWEEP, "--axis", "concurrency=1:x:3"], "'x' is not a number"),
     ([*SWEEP, "--axis", "zzz=1"], "zzz cannot be an axis"),
     (["compare", "llama-3.1-8b"], "Missing argument 'skus'"),
-    (["compare", "llama-3.1-8b", ""], "sku must have at least 1 characters"),
+    (["compare", "llama-3.1-8b", ""], "sku must have at least 1 character"),
     (["compare", "llama-3.1-8b", "h100", "--concurrency", "0"], "workload.concurrency must be greater than zero"),
     (["size", "llama-3.1-8b", "h100", "--rate", "-1"], "demand.request_rate must be greater than zero"),
     (["labs", "gemm", "h100", "0", "1", "1"], "m must be at least 1"),
