@@ -49,15 +49,15 @@ class Frame:
         low, high = self.up
         return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
-    def axes(self, label: str) -> str:
-        """Return grid lines, tick labels and the horizontal label."""
+    def axes(self, label: str, marks: Sequence[float] = ()) -> str:
+        """Return grid lines, tick labels and the horizontal label; marks are where the horizontal ticks stand."""
         parts = []
         for value in ticks(*self.up):
             y = self.y(value)
             parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
                          f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="end">{short(value)}</text>')
         parts += [f'<text x="{self.x(value):.1f}" y="{HEIGHT - BOTTOM + 14}" class="mid">{short(value)}</text>'
-                  for value in ticks(*self.across, 6)]
+                  for value in marks or ticks(*self.across, 6)]
         parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 3}" class="mid">{escape(label)}</text>')
         return "".join(parts)
 
@@ -67,13 +67,14 @@ def _svg(title: str, body: str, height: int = HEIGHT) -> str:
             f'aria-label="{escape(title)}">{body}</svg></figure>')
 
 
-def lines(title: str, label: str, series: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
-    """Return a chart of several lines, named in a legend above."""
+def lines(title: str, label: str, series: Sequence[tuple[str, Sequence[tuple[float, float]]]], *,
+          marks: Sequence[float] = (), top: float = 0.0) -> str:
+    """Return a chart of several lines, named in a legend below, up to ``top`` at least."""
     points = [point for _, line in series for point in line]
     if not points:
         return ""
-    frame = Frame((min(p[0] for p in points), max(p[0] for p in points)), (0.0, max(p[1] for p in points)))
-    body = frame.axes(label)
+    frame = Frame((min(p[0] for p in points), max(p[0] for p in points)), (0.0, max(top, *(p[1] for p in points))))
+    body = frame.axes(label, marks)
     for ink, (_, line) in zip(INKS, series, strict=False):
         path = " ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in line)
         body += f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="2"/>'
@@ -86,14 +87,15 @@ def stacked(title: str, label: str, series: Sequence[tuple[str, Sequence[float]]
         return ""
     count = len(series[0][1])
     totals = [sum(values[i] for _, values in series) for i in range(count)]
-    frame = Frame((1, count + 1), (0.0, max(totals)))
-    body, base = frame.axes(label), [0.0] * count
+    frame = Frame((0.5, count + 0.5), (0.0, max(totals)))
+    marks = [tick for tick in ticks(1, count, 6) if tick == int(tick)]
+    body, base = frame.axes(label, marks), [0.0] * count
     width = max((WIDTH - LEFT - RIGHT) / count - 1, 1)
     for ink, (_, values) in zip(INKS, series, strict=False):
         for i, value in enumerate(values):
             if value:
                 top = frame.y(base[i] + value)
-                body += (f'<rect x="{frame.x(i + 1):.1f}" y="{top:.1f}" width="{width:.1f}" '
+                body += (f'<rect x="{frame.x(i + 0.5):.1f}" y="{top:.1f}" width="{width:.1f}" '
                          f'height="{frame.y(base[i]) - top:.1f}" fill="{ink}"/>')
                 base[i] += value
     return _svg(title, body) + legend([name for name, _ in series])

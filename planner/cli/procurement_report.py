@@ -16,7 +16,7 @@ h1{font-size:22px;margin:0 0 4px}h2{font-size:14px;margin:18px 0 4px}
 .charts{display:grid;grid-template-columns:1fr 1fr;gap:12px 24px}figure{margin:0}figcaption{font-weight:600}
 svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#39424e}
 .end{text-anchor:end}.mid{text-anchor:middle}svg .small{font-size:9px;fill:#596273}.grid{stroke:#dde2e8}
-.legend{margin:0;font-size:11px}.legend span{margin-right:12px}
+.legend{margin:0;font-size:11px}.legend span{margin-right:12px;display:inline-block}
 .legend i{display:inline-block;width:10px;height:10px;margin-right:4px}
 table{border-collapse:collapse;width:100%;font-size:12px}
 th,td{padding:2px 8px 2px 0;text-align:left;vertical-align:top;border-bottom:1px solid #e6eaef}
@@ -28,6 +28,8 @@ _PAGE = ("Ways, cheapest first", "Plain ways beside the optimum", "Fixed fleets"
          "Money over the horizon", "Unit prices, idle time included", "What breaks first", "Break-even",
          "Prices at which the order turns", "Under doubt", "Against", "Missing", "Replicas", "Prices used",
          "Assumptions and warnings")
+FLAT = 0.05
+"""Percent that a week's use may vary and still be called flat."""
 MOST_ROWS = 12
 """Rows of a table on the page [1]; CSV and XLSX hold all."""
 
@@ -83,9 +85,19 @@ def _tornado(answer: Answer) -> str:
 
 
 def _hours(plan: Answer) -> str:
-    series = [(f"{u['workload']}, period {u['period']}", [(float(h), 100 * v) for h, v in enumerate(u["hours"])])
-              for u in plan.get("utilization_by_hour") or () if len(u["hours"]) > 1]
-    return charts.lines("Use of capacity by hour of the week [%]", "hour", series)
+    """Use over a week as steps, an hour each; a week without a shape is called flat."""
+    series = []
+    for use in plan.get("utilization_by_hour") or ():
+        hours = [100 * share for share in use["hours"]]
+        name, edges = f"{use['workload']}, period {use['period']}", list(enumerate(hours))
+        if max(hours) - min(hours) < FLAT:
+            name, edges = f"{name}: flat at {hours[0]:.0f} %", [(0, hours[0])]
+        ends = [*(hour for hour, _ in edges[1:]), len(hours)]
+        series.append((name, [point for (start, share), end in zip(edges, ends, strict=True)
+                              for point in ((float(start), share), (float(end), share))]))
+    days = tuple(24.0 * day for day in range(8))
+    return charts.lines("Use of capacity over a week of the busiest month [%]", "hour of the week", series, marks=days,
+                        top=100.0)
 
 
 def _table(sheet: Sheet) -> str:

@@ -8,13 +8,14 @@ import numpy as np
 
 from planner.core.errors import InvalidQuantity
 from planner.core.fleet.cost import capital_spent, ledger, requests, site_energy, total_spent
-from planner.core.fleet.demand import hours_of_period
+from planner.core.fleet.demand import DAYS_PER_WEEK, hours_of_period
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.scenario import Scenario, Workload
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array
-from planner.core.quantities.units import MEGA
+from planner.core.quantities.units import HOURS_PER_DAY, MEGA
 
+HOURS_PER_WEEK = DAYS_PER_WEEK * int(HOURS_PER_DAY)
 OWNED = "owned"
 """Kind of offers that are used up before anything is bought: running out of them breaks nothing."""
 
@@ -181,3 +182,37 @@ def utilization_by_hour(plan: Plan, workload: str, period: int) -> Array:
     if capacity <= 0:
         raise InvalidQuantity(f"{workload} has no replicas in period {period + 1}.")
     return np.asarray(hours_of_period(asked.demand, scenario.calendar, period) / capacity)
+
+
+def week_of_use(plan: Plan, workload: str, period: int) -> Array:
+    """Load over capacity in the hours of one week: of a repeating pattern, or the week of the busiest hour.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan; with several blocks the capacity of the busiest is taken.
+    workload : str
+        Its id.
+    period : int
+        Which period, from 0; where demand grows or shrinks its busiest month is taken.
+
+    Returns
+    -------
+    ndarray
+        (168,) [1]; a pattern shorter than a week is repeated, as demand repeats it.
+
+    Raises
+    ------
+    InvalidQuantity
+        The workload has no replicas in the period (an API serves it).
+    """
+    demand = next(w for w in plan.scenario.workloads if w.id == workload).demand
+    use = utilization_by_hour(plan, workload, period)
+    if not demand.covers_horizon:  # the pattern stands there once a month
+        months = use.reshape(-1, demand.hourly.size)
+        use = months[int(months.max(axis=1).argmax())]
+    if use.size <= HOURS_PER_WEEK:
+        return np.resize(use, HOURS_PER_WEEK)
+    start = int(use.argmax()) // HOURS_PER_WEEK * HOURS_PER_WEEK
+    start = min(start, use.size - HOURS_PER_WEEK)
+    return use[start:start + HOURS_PER_WEEK]

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.core.fleet.checks import racks
 from planner.core.fleet.cost import ledger, requests, site_energy
-from planner.core.fleet.economics import margins, unit_prices, utilization_by_hour
+from planner.core.fleet.economics import margins, unit_prices, week_of_use
 from planner.core.fleet.offers import RESIDUAL, Commitment
 from planner.core.fleet.plan import Plan
 from planner.core.fleet.power import kilowatt_hours
@@ -19,8 +19,6 @@ from planner.services.procurement.money import dollars, finite, to_cent, unit_pr
 from planner.services.procurement.reading import Read
 
 Answer = dict[str, Any]
-SHOWN_HOURS = 168
-"""[1] Hours of a pattern shown: a week."""
 
 
 def money_section(plan: Plan) -> Answer:
@@ -153,7 +151,7 @@ def _utilization(plan: Plan) -> list[Answer]:
         for period in sorted({0, plan.scenario.calendar.periods - 1}):
             if capacity[plan.scenario.moments.period == period].max() <= 0:
                 continue
-            hours = utilization_by_hour(plan, workload.id, period)[:SHOWN_HOURS]
+            hours = week_of_use(plan, workload.id, period)
             found.append({"workload": workload.id, "period": period + 1, "hours": [round(float(h), 4) for h in hours],
                           "mean": round(float(hours.mean()), 4), "peak": round(float(hours.max()), 4)})
     return found
