@@ -10,7 +10,7 @@ from planner.core.fleet.calendar import Calendar
 from planner.core.fleet.checks import shortfalls
 from planner.core.fleet.cost import ledger, requests
 from planner.core.fleet.demand import Demand
-from planner.core.fleet.economics import margins, unit_prices, utilization_by_hour, week_of_use
+from planner.core.fleet.economics import margins, unit_prices, utilization_by_hour
 from planner.core.fleet.hosted import ApiOffer
 from planner.core.fleet.payback import (
     book_value,
@@ -125,35 +125,6 @@ def test_utilisation_by_hour():
     scenario = build.scenario(workloads=(replace(build.workload(), demand=Demand(hourly=np.array([10.0, 5.0]))),))
     plan = named(scenario, "rent").plan
     assert utilization_by_hour(plan, "chat", 0) == pytest.approx([10 / 12, 5 / 12])
-
-
-def used(hourly, *, growth=0.0, months=1, **demand):
-    workload = replace(build.workload(), demand=Demand(hourly=np.array(hourly), growth=growth, **demand))
-    scenario = build.scenario(workloads=(workload,), calendar=Calendar(periods=1, months_per_period=months))
-    plan = named(scenario, "rent").plan
-    return week_of_use(plan, "chat", 0), utilization_by_hour(plan, "chat", 0)
-
-
-def test_a_week_of_use_repeats_a_shorter_pattern_and_takes_the_busiest_month():
-    flat, _ = used([10.0], months=3)
-    assert flat == pytest.approx(np.full(168, flat[0]))
-    day = np.arange(1.0, 25.0)
-    week, whole = used(day, growth=0.1, months=3)
-    assert week.shape == (168,)
-    assert week[:24] == pytest.approx(whole[48:])
-    assert week[24:48] == pytest.approx(week[:24])
-    shrinking, whole = used(day, growth=-0.1, months=3)
-    assert shrinking[:24] == pytest.approx(whole[:24])
-
-
-@pytest.mark.parametrize(("peak", "start"), [(3, 0), (170, 168), (729, 730 - 168)])
-def test_a_week_of_a_longer_load_is_that_of_its_busiest_hour(peak, start):
-    load = np.ones(730)
-    load[peak] = 9.0
-    for covers in (False, True):
-        week, whole = used(load, covers_horizon=covers)
-        assert week == pytest.approx(whole[start:start + 168])
-        assert week.max() == whole.max()
 
 
 def test_attribution_adds_up_and_finds_the_cause():
