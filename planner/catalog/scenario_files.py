@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.catalog.line_numbers import Pointer, json_lines, toml_lines
+from planner.core.errors import reason
 
 MOST_HOURS = 175_680
 """[1] Rows an hourly file may have: twenty leap years."""
@@ -97,7 +98,7 @@ def _parsed(path: Path, found: ScenarioFile) -> tuple[dict[str, Any], Mapping[Po
     try:
         size, text = path.stat().st_size, path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        found.problems.append(Problem(file=path.name, line=1, message=f"cannot be read: {error}"))
+        found.problems.append(Problem(file=path.name, line=1, message=f"cannot be read: {reason(error)}"))
         return {}, {}
     if size > LARGEST_FILE:
         found.problems.append(Problem(file=path.name, line=1, message=f"is larger than {LARGEST_FILE:,} bytes"))
@@ -163,8 +164,8 @@ def _hourly(path: Path, found: ScenarioFile, asked_at: tuple[str, int]) -> list[
                 else:
                     values.append(value)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = f"{path.name} cannot be read: {error}"
-        found.problems.append(Problem(file=asked_at[0], line=asked_at[1], message=reason))
+        words = f"{path.name} cannot be read: {reason(error)}"
+        found.problems.append(Problem(file=asked_at[0], line=asked_at[1], message=words))
     if bad > MOST_SHOWN:
         found.problems.append(Problem(file=path.name, line=1, message=f"{bad - MOST_SHOWN} more rows are not numbers"))
     if not values and not bad:

@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "labs": "Small laboratories: GEMM, fusion, attention, layer, optimizer.",
     "models": "The catalogued models: list, show, import, check.",
     "skus": "The catalogued accelerators: list, show.",
+    "ask": "Answer a question in plain words.",
     "parse": "Read a question in plain words.",
     "calibrate": "Measure this machine's ceilings.",
     "fit": "Fit efficiencies to measured kernels.",

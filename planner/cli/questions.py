@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from planner.core.errors import InvalidQuantity
+from planner.core.errors import DomainError, InvalidQuantity
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -28,3 +29,17 @@ def asked(form: type[BaseModel], document: dict[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         told = first_error(error, document, form)
         raise InvalidQuantity(told["message"], pointer=told["pointer"]) from None
+
+
+def earlier(text: str | None) -> dict[str, Any] | None:
+    """Return the answer before in a thread, given as JSON."""
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise DomainError("--context is not a JSON object.",
+                          hint="Pass what planner parse --json or planner ask --json printed before.")
+    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.core.errors import InvalidQuantity
+from planner.core.quantities.format import counted
 
 DEFAULT_ANSWER_TOKENS = 1000.0
 """[token] Answer length taken when only a context window is named, the same default as a plan's."""
@@ -60,7 +61,7 @@ def from_file(path: Path) -> dict[str, Any]:
                 problems.append(Problem(file=file, line=line, message=f"{name}: {message}" if name else message))
     if problems:
         lines = "\n".join(f"  {problem}" for problem in sorted(set(problems)))
-        raise InvalidQuantity(f"{path.name} has {len(set(problems))} problem(s):\n{lines}")
+        raise InvalidQuantity(f"{path.name} has {counted(len(set(problems)), 'problem')}:\n{lines}")
     return document
 
 

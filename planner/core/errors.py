@@ -124,3 +124,8 @@ class AdapterError(PlannerError):
 
     code = "adapter_error"
     title = "Something outside the planner failed"
+
+
+def reason(error: Exception) -> str:
+    """Return what went wrong in words: of a file what the system says, without its number and the path again."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

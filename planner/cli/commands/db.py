@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="The database: upgrade it, or check its schema.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="The database: upgrade it, or check its schema.", no_args_is_help=True, add_completion=False,
+                  epilog="Example: planner db upgrade")
 
 Url = Annotated[str | None, typer.Option("--database-url", help="sqlite:////path or postgresql://user@host/name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

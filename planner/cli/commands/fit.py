@@ -75,13 +75,14 @@ def _show_shared(report: dict[str, Any]) -> None:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    from planner.core.errors import AdapterError
+    from planner.core.errors import AdapterError, reason
 
     try:
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError) as error:
-        raise AdapterError(f"{path.name}: {error}", hint="Give CSV files with a header line.") from error
+        raise AdapterError(f"{path} cannot be read: {reason(error)}.",
+                           hint="Give CSV files with a header line.") from error
 
 
 def _write(out: Path, found: KernelFits, architecture: dict[str, str], about: tuple[str, str],

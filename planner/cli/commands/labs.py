@@ -10,6 +10,7 @@ from planner.cli import lab_answers as lab
 from planner.core.errors import InvalidQuantity
 
 app = typer.Typer(help="Small laboratories under the same ceilings as the planner.", no_args_is_help=True,
+                  epilog="Example: planner labs gemm h100 4096 4096 4096",
                   add_completion=False)
 _DEFAULT = "default"
 

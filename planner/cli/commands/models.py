@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from planner.catalog.importers.safetensors import WeightFiles
     from planner.services.catalog import CatalogService
 
-app = typer.Typer(help="The catalogued models.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="The catalogued models.", no_args_is_help=True, add_completion=False,
+                  epilog="Example: planner models show llama-3.1-70b")
 
 _JSON = Annotated[bool, typer.Option("--json", help="Print JSON in SI units.")]
 _MOST_BYTES = 64 * 2**20  # the largest published index files are below 20 MB
@@ -123,14 +124,16 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    from planner.core.errors import AdapterError, InvalidQuantity
+    from planner.core.errors import AdapterError, InvalidQuantity, reason
 
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidQuantity(f"{path.name} is larger than any configuration or index.")
         document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise AdapterError(f"{path.name} cannot be read as JSON: {error}.") from error
+    except OSError as error:
+        raise AdapterError(f"{path} cannot be read: {reason(error)}.") from error
+    except (ValueError, RecursionError) as error:
+        raise AdapterError(f"{path.name} is not JSON: {error}.") from error
     if not isinstance(document, dict):
         raise InvalidQuantity(f"{path.name} is not a JSON object.")
     return document

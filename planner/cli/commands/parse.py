@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from planner.cli.questions import earlier
+
 app = typer.Typer(add_completion=False)
 
 
@@ -20,7 +22,7 @@ def parse(
     from planner.bootstrap import Planner
     from planner.config import settings
 
-    parsed = Planner(settings()).grammar.read(" ".join(text), _earlier(context))
+    parsed = Planner(settings()).grammar.read(" ".join(text), earlier(context))
     if as_json:
         typer.echo(json.dumps(parsed.document()))
         return
@@ -33,18 +35,3 @@ def parse(
     for label, lines in (("warning", parsed.warn), ("note", parsed.notes)):
         for line in lines:
             typer.echo(f"{label}: {line}")
-
-
-def _earlier(text: str | None) -> dict[str, object] | None:
-    """The context option as a mapping."""
-    from planner.core.errors import DomainError
-
-    if text is None:
-        return None
-    try:
-        earlier = json.loads(text)
-    except ValueError:
-        earlier = None
-    if not isinstance(earlier, dict):
-        raise DomainError("--context is not a JSON object.", hint="Pass what an earlier planner parse --json printed.")
-    return earlier

@@ -56,12 +56,12 @@ def size(
     if as_json:
         typer.echo(json.dumps(answer))
     else:
-        _print(answer)
+        _print(answer, document["demand"])
 
 
-def _print(answer: dict[str, Any]) -> None:
+def _print(answer: dict[str, Any], demand: dict[str, Any]) -> None:
     from planner.cli.tables import console, number, table, time
-    from planner.core.quantities.format import counted
+    from planner.core.quantities.format import amount, counted
 
     screen = console()
     picks: dict[int, list[str]] = {}
@@ -80,7 +80,9 @@ def _print(answer: dict[str, Any]) -> None:
         screen.print(f"{counted(more, 'more option')}: --json shows all.")
     for loser in answer["rejected"][:SHOWN]:
         screen.print(f"– {loser['sku']} {_layout(loser['deployment'])}: {loser['reason']}", style="dim")
-    for line in ["GPUs: replicas × GPUs of each; req/s: what one replica carries; ✓: verified by simulation.",
+    asked = (f"Asked: {amount(demand['request_rate'])} requests/s of {amount(demand['input_tokens'])} prompt and "
+             f"{amount(demand['output_tokens'])} answer tokens.")
+    for line in [asked, "GPUs: replicas × GPUs of each; req/s: what one replica carries; ✓: verified by simulation.",
                  *answer["assumptions"]]:
         screen.print(line, style="dim")
 

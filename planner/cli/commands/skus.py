@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from planner.core.hardware.chip import Chip
     from planner.services.catalog import CatalogService
 
-app = typer.Typer(help="The catalogued accelerators (SKUs).", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="The catalogued accelerators (SKUs).", no_args_is_help=True, add_completion=False,
+                  epilog="Example: planner skus show h100")
 
 _JSON = Annotated[bool, typer.Option("--json", help="Print JSON in SI units.")]
 
@@ -25,10 +26,12 @@ def _catalog() -> CatalogService:
 
 @app.command("list", epilog="Example: planner skus list --vendor nvidia")
 def list_skus(vendor: Annotated[str | None, typer.Option(help="Only this vendor.")] = None,
+              search: Annotated[str | None, typer.Option("--q", help="Only ids that contain this.")] = None,
               as_json: _JSON = False) -> None:
     """List every SKU with its dense peaks, bandwidth and memory."""
     catalog = _catalog()
-    chips = [chip for _, chip in catalog.values("sku") if vendor is None or chip.vendor.lower() == vendor.lower()]
+    chips = [chip for _, chip in catalog.values("sku") if (search or "").lower() in chip.id and (
+        vendor is None or chip.vendor.lower() == vendor.lower())]
     if as_json:
         typer.echo(json.dumps({"items": [catalog.entry("sku", chip.id).document for chip in chips]}))
         return

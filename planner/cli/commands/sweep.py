@@ -108,7 +108,8 @@ def _print(columns: Columns) -> None:
     if count > SHOWN:
         screen.print(f"{counted(count - SHOWN, 'more row')}: write all with --file out.csv")
     for refusal in columns.refused:
-        screen.print(f"! {refusal['at']}: {refusal['detail']}", style="yellow")
+        at = ", ".join(f"{path} {value}" for path, value in refusal["at"].items())
+        screen.print(f"! {at}: {refusal['detail']}", style="yellow")
 
 
 def _cell(value: object) -> str:

@@ -61,13 +61,14 @@ def _validated(plans: PlanService, path: Path, calibration: str, learn: int,
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    from planner.core.errors import AdapterError
+    from planner.core.errors import AdapterError, reason
 
     try:
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError) as error:
-        raise AdapterError(f"{path.name}: {error}", hint="Give CSV files with a header line.") from error
+        raise AdapterError(f"{path} cannot be read: {reason(error)}.",
+                           hint="Give CSV files with a header line.") from error
 
 
 def _records(found: Validation) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from planner.core.errors import AdapterError, InvalidQuantity
+from planner.core.errors import AdapterError, InvalidQuantity, reason
 
 UNPACKED_LIMIT = 2 * 2**30
 """A trace unpacks to at most this [byte]."""
@@ -28,5 +28,5 @@ def trace_lines(path: Path) -> Iterator[str]:
     except UnicodeDecodeError:
         raise InvalidQuantity(f"{path.name} is not UTF-8 text.", pointer="trace") from None
     except (OSError, EOFError) as error:
-        raise AdapterError(f"{path.name} cannot be read: {error.__class__.__name__}.",
+        raise AdapterError(f"{path} cannot be read: {reason(error)}.",
                            hint="A trace is CSV or JSON lines, plain or gzip.") from None
