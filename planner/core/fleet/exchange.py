@@ -115,7 +115,8 @@ class Exchange:
         fined = np.zeros(self.spans.shape[1])
         if judge is not None:
             fined = judge(x, fined, np.arange(fined.size))
-            self._keep(x, usd, fined)
+            if not fined.any():
+                self.keep(x)
         least = usd + weight[1] * float(fined.sum())
         slack, begun, turn = self.matrix @ x - self.least, clock.spent(), 0
         while (part := max(turn / turns, (clock.spent() - begun) / max(until - begun, 1e-9))) < 1.0:
@@ -140,8 +141,8 @@ class Exchange:
                     continue
             x, usd, fined = after, usd + more, fines
             slack = self.matrix @ x - self.least
-            if judge is not None:
-                self._keep(x, usd, fined)
+            if judge is not None and not fined.any():
+                self.keep(x)
             if usd + weight[1] * float(fined.sum()) < least * (1.0 - 1e-9):
                 best, least = x.copy(), usd + weight[1] * float(fined.sum())
         return best
@@ -168,9 +169,16 @@ class Exchange:
         free = np.flatnonzero(kept & there & (x < self.upper))
         return [int(c) for c in free[np.argsort(self.cost[free], kind="stable")][:number]]
 
-    def _keep(self, x: Array, usd: float, fined: Array) -> None:
-        """Remember the cheapest fleet on which whole replicas carry everything."""
-        if not fined.any() and usd < self.usd * (1.0 - 1e-9):
+    def keep(self, x: Array) -> None:
+        """Remember a fleet on which whole replicas carry everything, if it is the cheapest.
+
+        Parameters
+        ----------
+        x : ndarray
+            (column,) units.
+        """
+        usd = float(self.cost @ x)
+        if usd < self.usd * (1.0 - 1e-9):
             self.whole, self.usd = x.copy(), usd
 
     def mended(self, x: Array) -> Array | None:

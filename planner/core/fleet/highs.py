@@ -12,6 +12,8 @@ from planner.core.quantities.arrays import Array
 
 SOLVED, IMPOSSIBLE, UNFINISHED = "solved", "impossible", "unfinished"
 """Solved to its gap, proven infeasible, or neither in the time there was."""
+KEPT = 1e-6
+"""A row or bound broken by less is kept: HiGHS's own tolerance."""
 SHORTEST_S = 0.01
 """[s] HiGHS takes a limit of zero for one it has reached already."""
 ALWAYS: dict[str, bool | float | str] = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
@@ -74,6 +76,7 @@ class Highs:
         model.col_lower_, model.col_upper_ = bounds
         model.a_matrix_.format_ = MatrixFormat.kColwise
         model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = _by_column(entries, columns, rows)
+        self._entries, self._limits, self._bounds = entries, limits, bounds
         self._whole = integer is not None and bool(integer.any())
         if integer is not None and self._whole:
             kinds = HighsVarType.kContinuous, HighsVarType.kInteger
@@ -113,10 +116,15 @@ class Highs:
         Parameters
         ----------
         x : ndarray
-            (column,); one that breaks rows is mended or forgotten.
+            (column,); one that breaks rows or bounds is forgotten: HiGHS 1.16 may take it for a solution.
         """
         from highspy import HighsSolution  # noqa: PLC0415 - 17 ms and 6 MB
 
+        row, column, value = (np.asarray(one) for one in self._entries)
+        sums = np.bincount(row, weights=value * x[column], minlength=self._limits[0].size)
+        for found, (lower, upper) in ((sums, self._limits), (x, self._bounds)):
+            if (found < lower - KEPT).any() or (found > upper + KEPT).any():
+                return
         solution = HighsSolution()
         solution.col_value = x.tolist()
         self._solver.setSolution(solution)
@@ -131,6 +139,7 @@ class Highs:
         upper : float
             Its new limit.
         """
+        self._limits[1][row] = upper
         self._solver.changeRowBounds(row, -np.inf, upper)
 
 

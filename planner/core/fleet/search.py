@@ -1,11 +1,12 @@
 """Fleets of whole replicas, found by way of whole units: a few of them at a time are exchanged for cheaper ones.
 
-First with divisible replicas and a little room for whole ones, then with whole ones looked at in every slice that an
-exchange touches: what they lack is fined, at last so highly that nothing lacks.
+First units with divisible replicas and a little room for whole ones; then exchanges with whole ones looked at in every
+slice they touch, what they lack fined; now and again the cheapest fleet is put together from all slices met so far.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,30 +21,31 @@ from planner.core.fleet.exchange import Exchange, exchange
 from planner.core.fleet.highs import SOLVED
 from planner.core.fleet.master import Master
 from planner.core.fleet.packing import Packing
+from planner.core.fleet.patterns import Pattern
 from planner.core.fleet.plan import Counts, Plan
 from planner.core.fleet.program import Program
 from planner.core.fleet.projection import ROUNDS, Projection, projection
 from planner.core.fleet.readout import trimmed, units_of
+from planner.core.fleet.recombine import recombined
 from planner.core.fleet.refit import refitted
 from planner.core.fleet.solver import duals, solve
 from planner.core.quantities.arrays import Array
 
 FIRST_ROOM = 0.005
 """[1] Part of a slice's load stored for whole replicas, before they are looked at themselves."""
-START_SHARES, LAST_SHARE = (0.05, 0.15, 0.5), 0.94
+START_SHARES, LAST_SHARE = (0.05, 0.15, 0.4), 0.94
 """[1] Shares of the time after which searches for the first fleet of units end, each with the rows the last one broke,
 and exchanges end."""
-COOL, COLD = (2e-4, 1e-5), (1e-5, 1e-6)
-"""[1] Mean rise an exchange may bring over a fleet's cost, at first and at last, and when all is nearly done."""
+COOL = 5e-4, 3e-5
+"""[1] Mean rise an exchange may bring over a fleet's cost, at first and at last."""
 TURNS_PER_S, FEW = 5000.0, 300
 """[1/s] Exchanges that a core tries at least in a programme of hardly any columns (measured), and columns that halve
 it [1]."""
-WHOLE_SHARE = 0.86
-"""[1] Share of the time after which what whole replicas still lack is added."""
-FINES, FIRM = (1.0, 10.0), (100.0, 100.0)
-"""[1] Weight of what whole replicas lack, at first and at last, and once it is added."""
-CLOSE = 1.003
-"""[1] A fleet with what it lacked is worth improving up to so much dearer than the cheapest that lacks nothing."""
+TIMES, CHOICE_SHARE = 5, 0.035
+"""[1] Times that exchanges are followed by the cheapest fleet put together from all slices met, and the share
+of the time that each may take."""
+FINES = (1.0, 10.0)
+"""[1] Weight of what whole replicas lack, at first and at last."""
 FINE, FEE = 1.5, 0.03
 """[1] What missing load costs over what load is worth, and what it costs over a unit however little is missing."""
 LEAST_WORTH = 0.3
@@ -99,15 +101,36 @@ class Search:
             return None
         own.leave_room(np.zeros(self.place.slices))
         moves, judge = exchange(own), partial(self._fines, own, self._worth(own))
-        x = moves.improved(x, self.clock, until=WHOLE_SHARE, heat=COOL, weight=FINES, judge=judge, enough=self._enough,
-                           turns=self._turns(own, WHOLE_SHARE - START_SHARES[-1]))
-        if not self._enough(moves.usd):
+        shares = np.linspace(START_SHARES[-1], LAST_SHARE, TIMES + 1)
+        for before, share in itertools.pairwise(shares):
+            x = moves.improved(x, self.clock, until=float(share), heat=COOL, weight=FINES, judge=judge,
+                               enough=self._enough, turns=self._turns(own, float(share - before)))
+            if self._enough(moves.usd):
+                break
             mended = self._whole(own, moves, x)
-            if mended is not None and float(own.asked.cost @ mended) < CLOSE * moves.usd:
-                moves.improved(mended, self.clock, until=LAST_SHARE, heat=COLD, weight=FIRM, judge=judge,
-                               turns=self._turns(own, LAST_SHARE - WHOLE_SHARE))
+            if mended is not None:
+                moves.keep(mended)
+            self._recombine(own, moves, x)
+            x = x if moves.whole is None else moves.whole
         whole = self._roomy(own, x) if moves.whole is None else moves.whole
         return refitted(self.master, self.place, own.asked, x, self.clock) if whole is None else self._plan(own, whole)
+
+    def _recombine(self, own: Projection, moves: Exchange, x: Array) -> None:
+        """Put the cheapest fleet together from all slices met; shares of APIs are no whole numbers and seldom meet."""
+        count = len(self.master.scenario.pools)
+        if self.master.scenario.apis:
+            return
+        met = [Pattern(moment=int(key[0]), units=np.array(key[1:1 + count]), shares=np.zeros(0), replicas=replicas)
+               for key, (replicas, _) in self.tried.items() if replicas is not None]
+        best = x if moves.whole is None else moves.whole
+        units = np.array([own.units(best, s) for s in range(self.place.slices)])
+        found = recombined(self.master, met, best, units, time_limit_s=CHOICE_SHARE * self.clock.limit_s)
+        if found is None:
+            return
+        x, chosen = found
+        for s, pattern in chosen.items():
+            self.tried[(s, *own.units(x, s).tolist(), *own.hosted(x, s).tolist())] = pattern.replicas, 0.0
+        moves.keep(x)
 
     def _roomy(self, own: Projection, x: Array) -> Array | None:
         """Whole replicas found where there is much room for them, once little was not enough."""

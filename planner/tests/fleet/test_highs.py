@@ -56,6 +56,14 @@ def test_a_point_to_begin_at_is_kept_if_nothing_better_is_found():
     assert given.solve().value <= 6.0
 
 
+@pytest.mark.parametrize("point", [[0.0, 0.0], [0.0, -1.0], [-5.0, 5.0]])
+def test_a_point_that_breaks_rows_or_bounds_is_forgotten(point):
+    given = knapsack(integer=np.array([1, 1]))
+    given.begin_at(np.array(point))
+    answer = given.solve()
+    assert (answer.status, answer.value) == (SOLVED, pytest.approx(5.0))
+
+
 def test_nothing_is_printed():
     code = ("import numpy as np; from planner.core.fleet.highs import Highs; "
             "one = np.ones(1); h = Highs(one, ([0], [0], [1.0]), (one, one), (0 * one, one), one); "
