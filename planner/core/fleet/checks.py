@@ -7,6 +7,7 @@ import numpy as np
 from planner.core.fleet.cost import capital_spent, total_spent
 from planner.core.fleet.offers import Commitment
 from planner.core.fleet.plan import Plan
+from planner.core.fleet.readout import TOLERANCE
 from planner.core.fleet.scenario import Candidate
 from planner.core.fleet.sizing import ROUNDING, required
 from planner.core.quantities.arrays import Array
@@ -41,9 +42,9 @@ def _demand_shortfalls(plan: Plan) -> list[str]:
     for index, workload in enumerate(plan.scenario.workloads):
         api = sum((plan.api_share.get(a.id, np.zeros(moments.period.size)) for a in plan.scenario.apis
                    if a.workload == workload.id), start=np.zeros(moments.period.size))
-        need = required(moments.peak[index], workload.headroom) * (1 - api)
+        asked = required(moments.peak[index], workload.headroom)
         have = plan.capacity(workload.id) - workload.spare * _largest(plan, workload.id)
-        if (have < need * (1 - 1e-6)).any():
+        if (have < asked * (1 - api - TOLERANCE)).any():
             broken.append(f"demand of {workload.id}")
     return broken
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,10 @@ from planner.core.fleet.offers import Commitment, Offer
 from planner.core.fleet.scenario import Candidate, Scenario
 from planner.core.fleet.sizing import MOST_REPLICAS, replicas, required
 from planner.core.quantities.arrays import Array
+
+MOST_MIXED = 1e3
+"""[1] Small replicas that make up for the loss of large ones: beyond, the solver's tolerance would blur which are in
+use, and a few more of the large ones do the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +159,7 @@ def columns(scenario: Scenario) -> Columns:
         Their positions.
     """
     kept = _undominated([pair for w in range(len(scenario.workloads)) for pair in pairs(scenario, w)], scenario)
+    kept = [_mixed(pair, kept, scenario) for pair in kept]
     spare = [w.spare for w in scenario.workloads]
     return Columns(pairs=tuple(kept), rentals=tuple(o for o in scenario.offers if not isinstance(o, Commitment)),
                    commitments=tuple(o for o in scenario.offers if isinstance(o, Commitment)),
@@ -189,6 +194,17 @@ def pairs(scenario: Scenario, workload: int) -> list[Pair]:
                 found.append(Pair(candidate=candidate, pool=index, workload=workload, slot=pool.slot(candidate),
                                   capacity=pool.capacity(candidate), most=most.astype(np.float64)))
     return found
+
+
+def _mixed(pair: Pair, kept: list[Pair], scenario: Scenario) -> Pair:
+    """The pair with as many replicas as help beside larger ones, of which one is in use and k may fail."""
+    workload = scenario.workloads[pair.workload]
+    if workload.spare <= 1:  # the one that fails is the one in use
+        return pair
+    largest = max(p.capacity for p in kept if p.workload == pair.workload)
+    need = required(scenario.moments.peak[pair.workload], workload.headroom)
+    more = np.ceil((need + (workload.spare - 1) * largest) / pair.capacity)
+    return replace(pair, most=np.where(need > 0, np.maximum(pair.most, np.minimum(more, MOST_MIXED)), 0.0))
 
 
 def _undominated(given: list[Pair], scenario: Scenario) -> list[Pair]:

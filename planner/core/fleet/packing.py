@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.core.fleet.columns import Columns, Pair
+from planner.core.fleet.readout import TOLERANCE
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sharing import SHORT, Sharing, moved
 from planner.core.fleet.sizing import required
@@ -175,8 +176,9 @@ class Packing:
     def _loads(self, w: int, moment: int, units: Array, hosted: float) -> list[tuple[float, float]]:
         """Loads to carry with the largest replica that may fail, and that replica's load, the most promising first."""
         workload = self.scenario.workloads[w]
-        need = float(required(self.scenario.moments.peak[w, moment], workload.headroom)) * (1.0 - hosted)
-        if need <= SHORT:
+        asked = float(required(self.scenario.moments.peak[w, moment], workload.headroom))
+        need = asked * (1.0 - hosted)
+        if need <= TOLERANCE * asked:
             return []
         if not workload.spare:
             return [(need, np.inf)]

@@ -12,7 +12,7 @@ from planner.core.fleet.demand import Demand
 from planner.core.fleet.offers import Rental
 from planner.core.fleet.power import Site
 from planner.core.fleet.program import Program, program
-from planner.core.fleet.readout import whole
+from planner.core.fleet.readout import hosted_parts, whole
 from planner.core.fleet.scenario import Limits, Pool, Scenario
 from planner.core.fleet.solver import solve
 from planner.core.quantities.arrays import Array
@@ -119,7 +119,7 @@ class SliceProgram:
                     for i, pair in enumerate(place.pairs)}
         shares = np.zeros(apis)
         for i, api in enumerate(self.apis):
-            shares[api] = np.clip(round(float(x[place.api(i, 0)]), 9), 0.0, 1.0)
+            shares[api] = hosted_parts(x[place.api(i, 0):place.api(i, 0) + 1])[0]
         return Pattern(moment=self.moment, units=whole(x, place.rental(0, 0), pools).astype(np.float64), shares=shares,
                        replicas={k: n for k, n in replicas.items() if n})
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.core.fleet.program import STRUCTURE, Program
+from planner.core.fleet.readout import hosted_parts
 from planner.core.fleet.rows import Rows
 from planner.core.fleet.service import BROKEN, Service
 from planner.core.fleet.solver import solve
@@ -136,7 +137,8 @@ class Projection:
         shares = np.zeros(len(scenario.workloads))
         order = {w.id: n for n, w in enumerate(scenario.workloads)}
         for a, api in enumerate(scenario.apis):
-            shares[order[api.workload]] += round(float(x[self.asked.columns.api(a, moment)]), 9)
+            at = self.asked.columns.api(a, moment)
+            shares[order[api.workload]] += float(hosted_parts(x[at:at + 1])[0])
         return np.clip(shares, 0.0, 1.0)
 
     def leave_room(self, room: Array) -> None:

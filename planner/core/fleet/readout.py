@@ -13,6 +13,9 @@ from planner.core.fleet.program import Program
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array
 
+TOLERANCE = 1e-6
+"""[1] HiGHS's own: rows are kept to it, and so are whole numbers."""
+
 
 def whole(x: Array, first: int, size: int) -> Counts:
     """Counts of a run of columns.
@@ -34,6 +37,22 @@ def whole(x: Array, first: int, size: int) -> Counts:
     return np.round(x[first:first + size]).astype(np.int64)
 
 
+def hosted_parts(x: Array) -> Array:
+    """Parts of the requests that an API answers; one so close to all that the solver cannot tell is all.
+
+    Parameters
+    ----------
+    x : ndarray
+        (column,) within the solver's tolerance of zero to one.
+
+    Returns
+    -------
+    ndarray
+        (column,) [1].
+    """
+    return np.where(x > 1.0 - TOLERANCE, 1.0, np.clip(np.round(x, 9), 0.0, 1.0))
+
+
 def units_of(asked: Program, x: Array) -> Plan:
     """The plan's units and API shares, without replicas.
 
@@ -52,7 +71,7 @@ def units_of(asked: Program, x: Array) -> Plan:
     place = asked.columns
     running = {o.id: whole(x, place.rental(i, 0), place.slices) for i, o in enumerate(place.rentals)}
     acquired = {o.id: whole(x, place.start(i, 0), place.periods) for i, o in enumerate(place.commitments)}
-    shares = {api.id: np.clip(np.round(x[place.api(i, 0):place.api(i, 0) + place.slices], 9), 0.0, 1.0)
+    shares = {api.id: hosted_parts(x[place.api(i, 0):place.api(i, 0) + place.slices])
               for i, api in enumerate(asked.scenario.apis)}
     return Plan(scenario=asked.scenario, acquired={k: v for k, v in acquired.items() if v.any()},
                 running={k: v for k, v in running.items() if v.any()},

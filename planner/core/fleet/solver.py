@@ -115,9 +115,10 @@ def conflict(asked: Program) -> tuple[str, ...]:
         answer = solve(asked, zero, gap=0.0, time_limit_s=CONFLICT_TIME_S, names=kept, relaxed=relaxed)
         return answer.status == IMPOSSIBLE
 
-    relaxed = impossible(names, relaxed=True)
-    for name in list(names):
-        rest = [n for n in names if n != name]
-        if impossible(rest, relaxed=relaxed):
-            names = rest
+    # What remains of a relaxation, which takes milliseconds, may have a part that only whole numbers cannot keep.
+    for relaxed in (True, False) if impossible(names, relaxed=True) else (False,):
+        for name in list(names):
+            rest = [n for n in names if n != name]
+            if impossible(rest, relaxed=relaxed):
+                names = rest
     return tuple(names)

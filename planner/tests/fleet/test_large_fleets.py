@@ -84,7 +84,7 @@ def test_large_fleets_are_proven_close(seed, bought):
     assert found.lower_bound <= found.npv
     assert found.gap <= (0.03 if bought else 0.02)
     relaxed = divisible(scenario, columns(scenario))
-    assert found.lower_bound >= solve(relaxed, relaxed.cost, gap=0.0, time_limit_s=9.0, relaxed=True).fun * (1 - 1e-6)
+    assert found.lower_bound >= solve(relaxed, relaxed.cost, gap=0.0, time_limit_s=9.0, relaxed=True).value * (1 - 1e-6)
 
 
 @pytest.mark.slow
