@@ -75,8 +75,8 @@ def test_nothing_is_printed():
 
 
 def test_no_presolve_calls_a_dear_fleet_the_cheapest():
-    # A random fleet with spares and an API, which HiGHS 1.16 answered with 5971.96 as long as it fixed variables by
-    # duals; without presolve, and by trying everything, 4163.59 is the least.
+    # A random fleet with spares and an API, which HiGHS 1.16 answered with 5971.96 as long as it probed for
+    # variables to fix by duals; without presolve, and by trying everything, 4163.59 is the least.
     given = json.loads((Path(__file__).parents[1] / "data" / "fleet_presolve.json").read_text())
     lower, upper, most = (np.array([sign * INF if x is None else x for x in given[name]])
                           for name, sign in (("lower", -1.0), ("upper", 1.0), ("most", 1.0)))
