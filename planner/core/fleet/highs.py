@@ -73,7 +73,7 @@ class Highs:
         # asks for; the class behind it has the same calls.
         from highspy._core import HighsLp, HighsVarType, MatrixFormat, _Highs  # noqa: PLC0415 - 17 ms and 6 MB
 
-        columns, rows = cost.size, limits[0].size
+        columns, rows, self._bounds = cost.size, limits[0].size, bounds
         model = HighsLp()
         model.num_col_, model.num_row_ = columns, rows
         model.col_cost_, model.row_lower_, model.row_upper_ = cost, limits[0], limits[1]
@@ -106,7 +106,8 @@ class Highs:
         x = prices = value = bound = None
         if info.primal_solution_status == SolutionStatus.kSolutionStatusFeasible and found != IMPOSSIBLE:
             solution = self._solver.getSolution()
-            x, value = np.array(solution.col_value), float(info.objective_function_value)
+            # HiGHS keeps bounds to 1e-7: a point just below zero, rounded down, would be less than none.
+            x, value = np.clip(solution.col_value, *self._bounds), float(info.objective_function_value)
             prices = None if self._whole else np.array(solution.row_dual)
         if self._whole:
             bound = float(info.mip_dual_bound)

@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,3 +85,14 @@ def test_no_presolve_calls_a_dear_fleet_the_cheapest():
     answer = Highs(np.array(given["cost"]), entries, (lower, upper), (np.zeros(most.size), most),
                    np.array(given["integer"])).solve()
     assert (answer.value, answer.bound) == (pytest.approx(given["optimum"]), pytest.approx(given["optimum"]))
+
+
+def test_a_point_keeps_its_bounds_to_the_last_bit(monkeypatch):
+    asked = Highs(np.array([1.0, -1.0]), ([0, 0], [0, 1], [1.0, 1.0]), (np.array([0.0]), np.array([5.0])),
+                  (np.zeros(2), np.full(2, 4.0)))
+    asked.solve()
+    real, off = asked._solver, asked._solver.getSolution()
+    off.col_value = [-1e-9, 4.0 + 1e-9]  # as far as its tolerance allows
+    monkeypatch.setattr(asked, "_solver", SimpleNamespace(run=real.run, getModelStatus=real.getModelStatus,
+                                                          getInfo=real.getInfo, getSolution=lambda: off))
+    assert np.floor(asked.solve().x).tolist() == [0.0, 4.0]
