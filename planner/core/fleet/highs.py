@@ -73,7 +73,7 @@ class Highs:
         # asks for; the class behind it has the same calls.
         from highspy._core import HighsLp, HighsVarType, MatrixFormat, _Highs  # noqa: PLC0415 - 17 ms and 6 MB
 
-        columns, rows, self._bounds = cost.size, limits[0].size, bounds
+        columns, rows = cost.size, limits[0].size
         model = HighsLp()
         model.num_col_, model.num_row_ = columns, rows
         model.col_cost_, model.row_lower_, model.row_upper_ = cost, limits[0], limits[1]
