@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from planner.core.quantities import numeric as num
 from planner.core.quantities.numeric import Number
-from planner.core.serving.fixed_point import Flow, Guess, at_least_one, relax, token_cap
+from planner.core.serving.fixed_point import Flow, Guess, at_least_one, relax, softened, token_cap
 from planner.core.serving.step_law import StepLaw
 
 ITERATIONS = 8
@@ -21,6 +21,11 @@ STEEPEST, FLATTEST = -2.0, 0.5
 """Slopes of the map that a secant step believes; steeper ones come from a kink between two points [1]."""
 UNBALANCED = 0.02
 """Relative gap to Little's law beyond which a flow has not settled [1]."""
+UNBALANCED_IN_STEP = 0.5
+"""The same for groups that wait for one another: their law settles slowly, and is near the answer long before [1]."""
+FLATTEST_IN_STEP = 0.95
+"""The same where groups wait for one another at every step: the prompts of one lengthen the steps of all, and longer
+steps gather more of them, so that the map runs almost along the diagonal [1]."""
 SETTLED = 1e-14
 """Relative change of the rate below which a secant has no slope [1]."""
 
@@ -48,12 +53,13 @@ def closed(law: StepLaw, users: Number, latency: float) -> Flow:
     guess = _first_guess(law, users)
     flow = relax(law, guess)
     asked, answered = num.log(guess.rate), None
+    flattest = num.where(law.groups > 1.0, FLATTEST_IN_STEP, FLATTEST)
     for _ in range(ITERATIONS):
         first = flow.first_token + latency
         target = num.log(num.minimum(_littles_rate(law, flow, guess, users, first), cap_rate))
-        following = _secant(asked, target, answered)
+        following = _secant(asked, target, answered, flattest)
         answered, asked = (asked, target), following
-        guess = _guess(flow, guess, users, num.exp(asked), first, cap_batch)
+        guess = _guess(law, flow, guess, users, num.exp(asked), first, cap_batch)
         flow = relax(law, guess)
     return _bunched(law, _balanced(law, flow, users, latency, cap_rate), users, latency, cap_rate)
 
@@ -97,9 +103,11 @@ def _balanced(law: StepLaw, flow: Flow, users: Number, latency: float, cap_rate:
     least = flow.t_decode + flow.per_token * law.lengths.prompt
     share = decoding / (flow.first_token + decoding)
     total = users / flow.rate - latency
-    off = abs(flow.first_token + decoding - total) > UNBALANCED * total
+    together = law.groups > 1.0
+    off = abs(flow.first_token + decoding - total) > num.where(together, UNBALANCED_IN_STEP, UNBALANCED) * total
+    found = num.where(together, num.minimum(users / (latency + flow.first_token + decoding), cap_rate), flow.rate)
     alone = latency + least + law.decode_steps * flow.t_decode
-    rate = num.where(off, num.minimum(users / (alone + (users - 1.0 / law.groups) / cap_rate), cap_rate), flow.rate)
+    rate = num.where(off, num.minimum(users / (alone + (users - 1.0 / law.groups) / cap_rate), cap_rate), found)
     total = users / rate - latency
     quickest = num.minimum(law.decode_steps * flow.t_decode, total)
     kept = num.clip(total * share, quickest, num.maximum(total - least, 0.0))
@@ -129,21 +137,23 @@ def _littles_rate(law: StepLaw, flow: Flow, guess: Guess, users: Number, first: 
     return 2.0 * users / (linear + num.sqrt(num.maximum(linear**2 - 4.0 * first * u * users, 0.0)))
 
 
-def _secant(asked: Number, target: Number, before: tuple[Number, Number] | None) -> Number:
+def _secant(asked: Number, target: Number, before: tuple[Number, Number] | None, flattest: Number) -> Number:
     """The next log-rate: half-way at first, then where the secant of the map meets the diagonal."""
     if before is None:
         return (asked + target) / 2.0
     moved = asked - before[0]
     still = abs(moved) <= SETTLED
-    slope = num.clip((target - before[1]) / num.where(still, 1.0, moved), STEEPEST, FLATTEST)
+    slope = num.clip((target - before[1]) / num.where(still, 1.0, moved), STEEPEST, flattest)
     slope = num.where(still, 0.0, slope)
     return (target - slope * asked) / (1.0 - slope)
 
 
-def _guess(flow: Flow, guess: Guess, users: Number, rate: Number, first: Number, cap_batch: Number) -> Guess:
+def _guess(law: StepLaw, flow: Flow, guess: Guess, users: Number, rate: Number, first: Number,
+           cap_batch: Number) -> Guess:
     """What a rate implies of the batch, with the steps of the last evaluation."""
     decoding = num.clip(1.0 - rate * first / users, 0.0, 1.0)
     batch = num.minimum(1.0 + (users - 1.0) * decoding, cap_batch)
     busy = at_least_one(-(users - 1.0) * num.log1p(-num.clip(decoding, 0.0, 1.0 - 1e-9)))
-    return Guess(batch=batch, rate=rate, others=guess.others, busy=busy, step=flow.step, biased_step=flow.biased_step,
-                 own=flow.own, finite=guess.finite, users=users)
+    return Guess(batch=batch, rate=rate, others=guess.others, busy=busy, step=softened(law, guess.step, flow.step),
+                 biased_step=softened(law, guess.biased_step, flow.biased_step), own=flow.own, finite=guess.finite,
+                 users=users)

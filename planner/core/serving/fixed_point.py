@@ -24,6 +24,8 @@ from planner.core.quantities.numeric import Number
 from planner.core.serving.step_law import TINY, StepLaw
 
 ITERATIONS = 10
+SWUNG = 0.25
+"""Relative step of the batch, against the one before, that is halved: a swing and no approach [1]."""
 LARGEST_EXPONENT = 60.0
 """exp(-60) is nothing, and does not underflow [1]."""
 SIEGMUND = 2.0 * 0.5826
@@ -191,6 +193,26 @@ def _exhaustive_wait(law: StepLaw, guess: Guess, per_token: Number, load: Number
     return guess.finite * guess.rate * per_token**2 * excess / (2.0 * (1.0 - load))
 
 
+def softened(law: StepLaw, last: Number, found: Number) -> Number:
+    """A step length to go on with: where groups wait for one another half-way, since the next answers it inversely.
+
+    Parameters
+    ----------
+    law : StepLaw
+        The bound step law.
+    last : ndarray
+        What the last evaluation started from [s].
+    found : ndarray
+        What it found [s].
+
+    Returns
+    -------
+    ndarray
+        The geometric mean with more than one group, else what was found [s].
+    """
+    return num.where(law.groups > 1.0, num.sqrt(last * found), found)
+
+
 def token_cap(law: StepLaw, running: Number) -> tuple[Number, Number]:
     """Largest decode batch and rate that the work of a request allows when no step has room left.
 
@@ -219,7 +241,7 @@ def token_cap(law: StepLaw, running: Number) -> tuple[Number, Number]:
     return batch, law.budget / per_request / t_full
 
 
-def open_loop(law: StepLaw, rate: Number, running: Number) -> Flow:
+def open_loop(law: StepLaw, rate: Number, running: Number, fullest: Flow) -> Flow:
     """Steady state of a group with arrivals of a given rate, below saturation.
 
     Parameters
@@ -230,6 +252,8 @@ def open_loop(law: StepLaw, rate: Number, running: Number) -> Flow:
         Arrivals of the group [1/s].
     running : ndarray
         Sequences the group can hold [1].
+    fullest : Flow
+        The group with all of them in flight, where groups that wait for one another start from, the less the emptier.
 
     Returns
     -------
@@ -240,17 +264,26 @@ def open_loop(law: StepLaw, rate: Number, running: Number) -> Flow:
                                  law.table.per_request)[:2]
     one = 0.0 * rate + 1.0
     t_decode, _, _ = law.decode(one)
-    guess = Guess(batch=num.minimum(1.0 + rate * law.decode_steps * t_decode, running), rate=rate, others=one,
-                   busy=at_least_one(rate * law.decode_steps * t_decode), step=t_decode, biased_step=t_decode,
-                   own=t_decode, finite=one)
+    in_step = num.where(law.groups > 1.0, 1.0, 0.0)
+    share = num.minimum(rate / fullest.rate, 1.0) * in_step
+    start = t_decode * num.exp(share * num.log(fullest.step / t_decode))
+    guess = Guess(batch=num.minimum(1.0 + rate * law.decode_steps * start, running), rate=rate, others=one,
+                   busy=at_least_one(rate * law.decode_steps * start), step=start, biased_step=start,
+                   own=t_decode, finite=one, users=num.where(in_step > 0.0, num.maximum(running, 1.0), inf))
     flow = relax(law, guess)
+    moved = 0.0 * rate
     for _ in range(ITERATIONS):
         gain = rate * law.decode_steps * flow.step / flow.t_decode
         at_zero = flow.t_decode - flow.slope * guess.batch
         mean = gain * (at_zero + flow.slope) / num.maximum(1.0 - gain * flow.slope, 0.02)
         mean = num.clip(mean, 0.0, running)
+        before = guess.batch - 1.0
+        turned = (in_step * moved * (mean - before) < 0.0) & (abs(mean - before) > SWUNG * (1.0 + before))
+        mean = num.where(turned, (mean + before) / 2.0, mean)
+        moved = mean - before
         guess = Guess(batch=num.minimum(1.0 + mean, num.maximum(running, 1.0)), rate=guess.rate, others=guess.others,
-                       busy=at_least_one(mean + rate * flow.own), step=flow.step, biased_step=flow.biased_step,
-                       own=flow.own, finite=guess.finite)
+                       busy=at_least_one(mean + rate * flow.own), step=softened(law, guess.step, flow.step),
+                       biased_step=softened(law, guess.biased_step, flow.biased_step), own=flow.own,
+                       finite=guess.finite, users=guess.users)
         flow = relax(law, guess)
     return flow

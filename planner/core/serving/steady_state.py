@@ -166,10 +166,15 @@ def solve_open(table: Steps, lengths: RequestLengths, policy: SchedulerPolicy, l
                                   require_non_negative("arrival_cv", arrival_cv))
     by_cache, by_limit = running_limit(law, limits)
     running = num.minimum(by_cache, by_limit)
-    largest = closed(law, running, 0.0).rate * law.groups
+    fullest = closed(law, running, 0.0)
+    largest = fullest.rate * law.groups
     saturated = asked >= largest
     rate = num.minimum(asked, largest)
-    flow = open_loop(law, rate / law.groups, running)
+    flow = open_loop(law, rate / law.groups, running, fullest)
+    wanted = flow.rate * (flow.first_token + law.decode_steps * flow.step)
+    crowded = num.where(saturated, 0.0, num.where(wanted >= running, 1.0, 0.0)) > 0.0
+    largest = num.where(crowded, asked * running / num.maximum(wanted, running), largest)
+    saturated = asked >= largest
     wait, variance = _slot_wait(law, flow, running, gaps_cv)
     result = latencies(law, flow, wait=num.where(saturated, inf, wait), wait_variance=variance, closed_users=None)
     in_flight = rate * result.e2e_mean

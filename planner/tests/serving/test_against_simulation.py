@@ -111,3 +111,29 @@ def test_no_time_away_changes_nothing_and_a_long_one_keeps_the_law():
         assert float(found.request_rate) * float(latency.e2e_mean) == pytest.approx(6.0, rel=0.03)
         assert float(latency.itl_mean) >= float(found.t_decode)
         assert float(found.request_rate) <= float(found.max_request_rate)
+
+
+@pytest.mark.parametrize("table", [large(), small()])
+@pytest.mark.parametrize(("prompt", "answer", "users"), [(4000, 200, 128), (3000, 500, 256), (6000, 300, 256)])
+def test_ranks_that_wait_for_one_another_follow_the_simulator(table, prompt, answer, users):
+    """Eight ranks in step, prompts most of the time: the loop must settle and not fall back to a bound without them."""
+    limits = replace(LIMITS, data_parallel=8)
+    lengths = RequestLengths(input_tokens=prompt, output_tokens=answer)
+    mix = Mix(input_law=law_of(prompt, 0.0), output_law=law_of(answer, 0.0))
+    run = simulate_closed(System(table=table, policy=VLLM, limits=limits), mix, users, Measure(requests=1000))
+    found = solve_closed(table, lengths, VLLM, limits, float(users))
+    assert float(found.request_rate) == pytest.approx(run.request_rate, rel=0.2)
+    assert float(found.latency.itl_mean) == pytest.approx(run.itl_mean, rel=0.2)
+
+
+@pytest.mark.parametrize("shape", [(4000, 200), (6000, 300), (8000, 100), (3000, 500)])
+def test_ranks_that_wait_for_one_another_are_saturated_or_answer_in_time(shape):
+    """An open loop of eight ranks ran away there: hours to a token far below the largest rate."""
+    limits, lengths = replace(LIMITS, data_parallel=8), RequestLengths(input_tokens=shape[0], output_tokens=shape[1])
+    for table in (large(), small()):
+        most = float(solve_open(table, lengths, VLLM, limits, 1e-6).max_request_rate)
+        for share in (0.2, 0.4, 0.6, 0.8):
+            found = solve_open(table, lengths, VLLM, limits, share * most)
+            assert bool(found.saturated) == (share * most >= float(found.max_request_rate))
+            assert bool(found.saturated) or float(found.latency.ttft_mean) < 5.0
+            assert float(found.latency.itl_mean) < 1.0
