@@ -27,6 +27,7 @@ _SEEN = re.compile(
     r"\b(?:only|just|getting|got|did|saw|seeing|measured?|gave|giving|had|reached|achieved|today|currently|now)\W+"
     r"(?:\w+\W+){0,2}$|\b(?:does|gets|gives)\W+$"
 )
+_EDITED = re.compile(r"\b(?:what if|if|make it|how about|what about|try|with|at|ok with|fine with)\W+(?:only|just)\W+$")
 _WHY = re.compile(r"\b(?:why|how come|warum|wieso|pourquoi|perch[eé]|waarom|por qu[eé])\b")
 _VOLUME = re.compile(
     r"\b(?:serv(?:e|es|ing)|process(?:es|ing)?|push(?:es|ing)?|traffic|volume|load|demand)\W+(?:\w+\W+){0,3}$"
@@ -75,8 +76,9 @@ def _kind(text: str, usual: str) -> str:
 
 def personal(canvas: Canvas, speed: Speed) -> bool:
     """Whether a bare speed next to users is what each is to get: small, not of all together, and not as observed."""
-    seen = _SEEN.search(canvas.text[: speed.start]) or _WHY.search(canvas.text)
-    return 0 < speed.value <= PERSONAL and not _called_together(canvas, speed) and seen is None
+    ahead = canvas.text[: speed.start]
+    seen = (_SEEN.search(ahead) and not _EDITED.search(ahead)) or _WHY.search(canvas.text)
+    return 0 < speed.value <= PERSONAL and not _called_together(canvas, speed) and not seen
 
 
 def alone_personal(canvas: Canvas, speed: Speed) -> bool:

@@ -101,6 +101,11 @@ _BUDGET_AFTER = re.compile(
     r"|to spend|capex|funding|presupuesto|or[cç]amento)"
 )
 _BUDGET_BARE = re.compile(rf"{_MONEY}(?!\s?(?:/|per\b|an?\s(?:hour|h\b|month)|tok|pro\b|par\b|por\b|l'|la\b|die\b))")
+_CAP = re.compile(
+    r"(?<!\w)(?:budget|spend(?:ing)?(?: limit)?|up to|under|below|less than|no more than|not more than|cheaper than"
+    rf"|at most|max(?:imum)?|within|<=?)\s?(?:of |is |:|=)*\s?{_MONEY}\s?(?:/|per|an?|each|every)\s?(?:{_HOURWORD}"
+    rf"|days?|weeks?|months?|mo(?!\w)|years?)(?!\s?(?:/|per|an?|for|each|every)?\s?(?:each|apiece|{_GPU})(?!\w))"
+)
 _POWER = re.compile(
     rf"{GLUED}(?P<n>{NUMBER})\s?(?P<unit>kw|kilowatts?|mw|megawatts?|watts?|w(?!\w))(?!h)(?:\s?(?:/|per|a|pro|par"
     r"|por|each)\s?(?:rack|node|box|server|cabinet|schrank|baie))?"
@@ -130,6 +135,12 @@ def read_money(canvas: Canvas, parse: dict[str, object], warn: list[str]) -> tup
     asked = [m for pattern in (_UNIT_OF_PRICE, _PER_MILLION) for m in canvas.take(pattern)]
     million = canvas.first(_A_MILLION) if prices else None
     return prices, bool(asked) or million is not None
+
+
+def read_cap(canvas: Canvas) -> str:
+    """What may be spent on everything in a period, as said, set aside: it is the price of no GPU."""
+    match = canvas.first(_CAP)
+    return "" if match is None else match.group().strip()
 
 
 _EDIT = re.compile(

@@ -140,6 +140,8 @@ def read_values(canvas: Canvas, reading: Reading, *, before: Mapping[str, Any], 
     """Everything with a number; ``before`` is the earlier request of the thread, ``demand`` what it asked beside."""
     said = reading.said
     volume = load.read_tokens_per_month(canvas, said)
+    if cap := money.read_cap(canvas):
+        reading.notes.append(f'"{cap}" is a limit on the whole bill, no price of a GPU: hold the cost per hour to it.')
     reading.prices, reading.money_asked = money.read_money(canvas, said, reading.warn)
     targets.read_targets(canvas, said, reading.warn)
     reading.speed = targets.read_total_speed(canvas)

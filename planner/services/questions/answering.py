@@ -93,7 +93,7 @@ class Answering:
     def _within_targets(self, outcome: Outcome, intent: str, parse: Mapping[str, Any], workspace: str) -> str:
         """For a batch, or a plan without a load, under targets: how many at once they bear, before everything else."""
         answer = outcome.answer
-        wanted = intent == "batch" or (intent == "plan" and not has_load(parse))
+        wanted = intent == "batch" or (intent in {"plan", "fits"} and not has_load(parse))
         if not wanted or answer is None or not answer["fit"]["fits"] or not outcome.document["slo"]:
             return ""
         top = float(answer["fit"]["max_concurrency"])

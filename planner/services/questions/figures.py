@@ -65,11 +65,18 @@ def lookup(answer: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - a JSO
     return value
 
 
+def paced(answer: Mapping[str, Any]) -> bool:
+    """Whether a served user reads at a speed: an answer of one token has none."""
+    return answer["serving"] is None or lookup(answer, "serving.tpot_s.mean") is not None
+
+
 def figures_of(answer: Mapping[str, Any], intent: str) -> tuple[Figure, ...]:
     """The figures an intent shows, those without a value left out."""
     found = []
     for name in _BY_INTENT.get(intent, _PLAN) if answer["fit"]["fits"] else _MISFIT:
         figure = figure_of(answer, name)
+        if name == "user" and not paced(answer):
+            continue
         if figure.value is not None and not (name == "short" and not figure.value):
             found.append(figure)
     return tuple(found)

@@ -9,9 +9,9 @@ from planner.core.fleet.break_even import api_usd, break_even_share, monthly_usd
 from planner.core.quantities.format import binary_bytes, counted, seconds, significant
 from planner.services.plan.explain import limit, per_user
 from planner.services.questions.copies import together
-from planner.services.questions.figures import dollars, rate
+from planner.services.questions.figures import dollars, paced, rate
 from planner.services.questions.reply import Outcome
-from planner.services.questions.requests import load_words
+from planner.services.questions.requests import has_load, load_words
 
 BOUND = {"memory": "Memory-bound", "compute": "Compute-bound", "communication": "Communication-bound",
          "overhead": "Overhead-bound"}
@@ -39,7 +39,7 @@ def verdict_of(outcome: Outcome, intent: str, parse: Mapping[str, Any]) -> str:
     if not answer["fit"]["fits"]:
         return f"Does not fit: short by {binary_bytes(answer['fit']['shortfall_bytes'])} per GPU."
     if intent == "fits":
-        return _fits(answer, parse, outcome.trained)
+        return _fits(answer, parse, outcome.trained) + _aimed(answer, parse)
     return _VERDICTS.get(intent, _plan)(answer, parse)
 
 
@@ -48,10 +48,19 @@ def _plan(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
     if serving["saturated"]:
         target = {None: "", True: " The target is met all the same.", False: " The target is missed."}
         return f"Fits, but {_beyond(answer, parse, load)}.{target[serving['meets_slo']]}"
-    speed = f"{rate(per_user(answer))} per user"
+    first = f"the one token of an answer after {seconds(serving['ttft_s']['mean'])}"
+    speed = f"{rate(per_user(answer))} per user" if paced(answer) else first
     if serving["meets_slo"] is not None:
         return f"Fits and {'meets' if serving['meets_slo'] else 'misses'} the target at {load}: {speed}."
     return f"Fits: {speed}, {rate(serving['output_tokens_per_s'])} in all at {load}."
+
+
+def _aimed(answer: Mapping[str, Any], parse: Mapping[str, Any]) -> str:
+    """Whether targets are met at the load said, where room alone was asked about."""
+    meets = (answer["serving"] or {}).get("meets_slo")
+    if meets is None or not has_load(parse):
+        return ""
+    return f" The target is {'met' if meets else 'missed'} at {load_words(parse)}."
 
 
 def _beyond(answer: Mapping[str, Any], parse: Mapping[str, Any], load: str) -> str:
@@ -212,10 +221,11 @@ def _line(outcome: Outcome) -> str:
     if not answer["fit"]["fits"]:
         return f"{name}: does not fit, short by {binary_bytes(answer['fit']['shortfall_bytes'])} per GPU"
     serving, money = answer["serving"], _money(outcome)
-    parts = [f"{rate(per_user(answer))} per user", f"{rate(_speed(outcome))} per GPU",
-             f"holds {answer['fit']['max_concurrency']:,.0f}"]
+    parts = [f"{rate(per_user(answer))} per user"] if paced(answer) else []
+    parts.append(f"{rate(_speed(outcome))} per GPU")
     if serving["ttft_s"]["p95"] is not None:
-        parts.insert(2, f"TTFT p95 {seconds(serving['ttft_s']['p95'])}")
+        parts.append(f"TTFT p95 {seconds(serving['ttft_s']['p95'])}")
+    parts.append(f"holds {answer['fit']['max_concurrency']:,.0f}")
     if money is not None:
         parts.append(f"{dollars(money)} per M output tokens")
     copies = counted(outcome.layout.replicas, "replica") if outcome.layout and outcome.layout.replicas > 1 else ""

@@ -243,3 +243,39 @@ def test_how_many_meet_the_targets_is_said_where_no_load_is(planner):
     reply = planner.answering.reply(planner.grammar.read("llama 8b on 1 h100 at 30 tok/s"))
     assert reply.verdict.startswith("Up to ")
     assert "in flight meet the targets" in reply.verdict
+
+
+def test_a_smaller_speed_after_only_in_a_thread_is_each_users(planner):
+    before = planner.grammar.read("how many h100 for qwen3 32b at 30 tok/s each for 40 users")
+    context = {"intent": before.intent, "parse": before.parse, "demand": before.demand}
+    for then in ("what if only 20 tok/s", "with just 20 tok/s"):
+        assert planner.grammar.read(then, context).parse["slo"] == {"tpot_s": pytest.approx(1 / 20)}
+
+
+def test_room_under_a_target_says_whether_it_is_kept(planner):
+    alone = planner.answering.reply(planner.grammar.read("does llama 70b fit on 4 h100 at 20 tok/s per user"))
+    assert "in flight meet the targets" in alone.verdict
+    for speed, word in ((5, "met"), (500, "missed")):
+        text = f"does llama 8b fit on 1 h100 for 32 clients at {speed} tok/s per user"
+        assert f"The target is {word} at 32 requests in flight." in planner.answering.reply(
+            planner.grammar.read(text)).verdict
+
+
+def test_an_answer_of_one_token_has_no_speed_per_user(planner):
+    for text in ("llama 8b on 1 h100, 500 in 1 out, 8 clients", "llama 8b on h100 vs h200, 500 in 1 out, 8 clients"):
+        reply = planner.answering.reply(planner.grammar.read(text))
+        assert "per user" not in " ".join((reply.verdict, *reply.lines))
+        assert "Per user" not in {figure.label for figure in reply.figures}
+
+
+@pytest.mark.parametrize("cap", ["under $10 per hour", "at most $10/h", "budget $7k a month", "below 10 usd an hour"])
+def test_a_limit_on_the_bill_is_no_price_of_a_gpu(planner, cap):
+    parsed = planner.grammar.read(f"which gpu for llama 3.3 70b {cap} with 50 users")
+    assert parsed.intent == "size"
+    assert "price" not in parsed.parse
+    assert any(cap in note for note in parsed.notes)
+
+
+def test_a_limit_on_each_gpu_is_its_price(planner):
+    parsed = planner.grammar.read("cost of llama 8b on h100 under $2 per gpu hour")
+    assert parsed.parse["price"] == {"usd_per_gpu_hour": 2}
