@@ -13,8 +13,8 @@ from planner.core.fleet.program import Program
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array
 
-TOLERANCE = 1e-6
-"""[1] HiGHS's own: rows are kept to it, and so are whole numbers."""
+TOLERANCE = 1.1e-6
+"""[1] HiGHS keeps rows and whole numbers to 1e-6; a tenth more for rounding."""
 
 
 def whole(x: Array, first: int, size: int) -> Counts:
