@@ -9,8 +9,10 @@ from planner.core.fleet.columns import columns
 from planner.core.fleet.cost import ledger
 from planner.core.fleet.cover import rents
 from planner.core.fleet.decomposition import decompose
+from planner.core.fleet.demand import Demand
 from planner.core.fleet.divisible import divisible
 from planner.core.fleet.hosted import ApiOffer
+from planner.core.fleet.optimise import optimise
 from planner.core.fleet.program import program
 from planner.core.fleet.solver import duals, solve
 from planner.tests.fleet import build
@@ -90,3 +92,14 @@ def test_one_more_unit_costs_its_rent_where_there_is_one():
     assert (prices[:, 1] == 0).all()
     assert (most[:, 1] == 0).all()
     assert np.isinf(most[:, 2]).all()
+
+
+def test_hours_without_any_load_add_nothing_to_the_bound():
+    night = build.workload(demand=Demand(hourly=np.array([6.0] * 12 + [0.0] * 12)))
+    scenario = build.scenario(workloads=(night,), offers=(build.rental(),), blocks=2)
+    assert (scenario.moments.peak == 0).any()
+    plan, bound = decompose(program(scenario), gap=1e-6, time_limit_s=2.0)
+    best = optimise(scenario, gap=0.0)
+    assert shortfalls(plan) == ()
+    assert bound <= best.npv * (1 + 1e-9)
+    assert bound == pytest.approx(best.npv, rel=1e-4)
