@@ -116,8 +116,8 @@ def _by_slices(master: Master, asked: Program, prices: Array, shares: Array, clo
     if linked:
         _nest(master, chosen, prices, shares, clock, gap)
     plan = choose(master, asked.columns, gap=gap / 10, time_limit_s=max(clock.left(0.7), 0.2))
-    busy = asked.scenario.moments.peak.any(axis=0)  # an idle slice, whose programme has a trace of load, costs nothing
-    return plan, sum(max(least, 0.0) for (_, least), some in zip(first, busy, strict=True) if some)
+    busy = np.flatnonzero(asked.scenario.moments.peak.sum(axis=0) > 0)  # an idle slice's programme has a trace of load
+    return plan, sum(max(first[s][1], 0.0) for s in busy)
 
 
 def _by_units(master: Master, asked: Program, relaxed: Program, least: float, clock: Clock,
