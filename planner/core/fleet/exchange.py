@@ -91,7 +91,8 @@ class Exchange:
         turns : int
             Exchanges to try; where they end before the time does, the answer does not depend on the machine [1].
         heat : tuple
-            Mean rise that an exchange may bring at first and at last, over what the fleet costs [1].
+            Mean rise that an exchange may bring at first and at last, over what one of the fleet's units costs in the
+            mean: a unit is much of a small fleet [1].
         weight : tuple
             Weight of what whole replicas lack at first and at last [1].
         judge : callable, optional
@@ -123,7 +124,7 @@ class Exchange:
             if enough(self.usd) or not ((x > 0.5) & (self.upper > 0)).any():
                 break
             turn += 1
-            fine, rise = _between(weight, part), usd * _between(heat, part)
+            fine, rise = _between(weight, part), usd / max(float(x.sum()), 1.0) * _between(heat, part)
             given = self._given_up(x)
             worth = float(self.cost[given].sum())
             most = worth - rise * float(np.log(self.draws.uniform(1e-9, 1.0)))

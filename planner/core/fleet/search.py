@@ -36,12 +36,12 @@ FIRST_ROOM = 0.005
 START_SHARES, LAST_SHARE = (0.05, 0.15, 0.4), 0.94
 """[1] Shares of the time after which searches for the first fleet of units end, each with the rows the last one broke,
 and exchanges end."""
-COOL = 5e-4, 3e-5
-"""[1] Mean rise an exchange may bring over a fleet's cost, at first and at last."""
-TURNS_PER_S, FEW = 5000.0, 300
+COOL = 0.03, 1.5e-3
+"""[1] Mean rise an exchange may bring over a unit's mean cost, at first and at last."""
+TURNS_PER_S, FEW = 20000.0, 300
 """[1/s] Exchanges that a core tries at least in a programme of hardly any columns (measured), and columns that halve
 it [1]."""
-TIMES, CHOICE_SHARE = 5, 0.035
+TIMES, CHOICE_SHARE = 6, 0.035
 """[1] Times that exchanges are followed by the cheapest fleet put together from all slices met, and the share
 of the time that each may take."""
 FINES = (1.0, 10.0)
