@@ -136,7 +136,8 @@ def _show(found: KernelFits) -> None:
         table.add_row(t.operator, t.key, t.chip, t.engine, t.kernel, str(fit.rows), str(sum(t.gated.values())),
                       f"{fit.error:.1%}", f"{fit.spread:.1%}")
     console = screen()
-    console.print(table)
+    if found.fits:
+        console.print(table)
     for entry in _errors(found):
         console.print(f"{entry['operator']:18} {entry['chip']:26} {entry['engine']:8} {entry['rows']:5} rows  "
                       f"{entry['leave_shapes_out_mape']:.1%}")

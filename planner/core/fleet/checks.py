@@ -7,7 +7,7 @@ import numpy as np
 from planner.core.fleet.cost import capital_spent, total_spent
 from planner.core.fleet.offers import Commitment
 from planner.core.fleet.plan import Plan
-from planner.core.fleet.readout import TOLERANCE
+from planner.core.fleet.readout import NEARLY
 from planner.core.fleet.scenario import Candidate
 from planner.core.fleet.sizing import ROUNDING, required
 from planner.core.quantities.arrays import Array
@@ -44,7 +44,7 @@ def _demand_shortfalls(plan: Plan) -> list[str]:
                    if a.workload == workload.id), start=np.zeros(moments.period.size))
         asked = required(moments.peak[index], workload.headroom)
         have = plan.capacity(workload.id) - workload.spare * _largest(plan, workload.id)
-        if (have < asked * (1 - api - TOLERANCE)).any():
+        if (have < asked * (1 - api - NEARLY)).any():
             broken.append(f"demand of {workload.id}")
     return broken
 

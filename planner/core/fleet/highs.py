@@ -12,8 +12,8 @@ from planner.core.quantities.arrays import Array
 
 SOLVED, IMPOSSIBLE, UNFINISHED = "solved", "impossible", "unfinished"
 """Solved to its gap, proven infeasible, or neither in the time there was."""
-KEPT = 1e-6
-"""A row or bound broken by less is kept: HiGHS's own tolerance."""
+TOLERANCE = 1e-6
+"""HiGHS's own: a row or bound broken by less is kept, a number this close to a whole one is whole."""
 SHORTEST_S = 0.01
 """[s] HiGHS takes a limit of zero for one it has reached already."""
 PROBING_BY_DUALS = 1 << 20
@@ -128,7 +128,7 @@ class Highs:
         row, column, value = (np.asarray(one) for one in self._entries)
         sums = np.bincount(row, weights=value * x[column], minlength=self._limits[0].size)
         for found, (lower, upper) in ((sums, self._limits), (x, self._bounds)):
-            if (found < lower - KEPT).any() or (found > upper + KEPT).any():
+            if (found < lower - TOLERANCE).any() or (found > upper + TOLERANCE).any():
                 return
         solution = HighsSolution()
         solution.col_value = x.tolist()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.core.fleet.columns import Columns
+from planner.core.fleet.highs import TOLERANCE
 from planner.core.fleet.patterns import Pattern, SliceProgram
 from planner.core.fleet.plan import Counts, Plan
 from planner.core.fleet.program import Program, there
@@ -144,9 +145,9 @@ def choose(master: Master, place: Columns, *, gap: float, time_limit_s: float) -
     asked = master.program()
     answer = solve(asked, asked.cost, gap=gap, time_limit_s=time_limit_s)
     base, moments = master.base.columns, master.scenario.moments.period.size
-    if answer.x is None or np.asarray(answer.x)[base.count:base.count + master.links * moments].max(initial=0.0) > 1e-6:
+    if answer.x is None or answer.x[base.count:base.count + master.links * moments].max(initial=0.0) > TOLERANCE:
         return None
-    plan = units_of(replace(master.base, columns=base), np.asarray(answer.x))
+    plan = units_of(replace(master.base, columns=base), answer.x)
     replicas: dict[tuple[str, int], Counts] = {}
     for value, pattern in zip(answer.x[base.count + master.links * moments:], master.patterns, strict=True):
         if value > 0.5:

@@ -70,8 +70,8 @@ def optimise(scenario: Scenario, *, gap: float = 5e-3, time_limit_s: float = 8.0
     -----
     Small programmes are solved whole; those of some hundred variables whole first and, if that leaves a gap, slice by
     slice (``decomposition``); large ones slice by slice first, then whole where enough time is left.
-    Deterministic unless the time limit strikes: HiGHS runs on one thread with a fixed seed, and exchanges are drawn
-    with one, as many as the limit allows for.
+    Deterministic unless the time limit strikes, as it does for large fleets whose offers compete over time: HiGHS runs
+    on one thread with a fixed seed, and exchanges are drawn with one.
 
     References
     ----------

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.core.fleet.columns import Columns, Pair
-from planner.core.fleet.readout import TOLERANCE
+from planner.core.fleet.readout import NEARLY
 from planner.core.fleet.scenario import Scenario
 from planner.core.fleet.sharing import SHORT, Sharing, moved
 from planner.core.fleet.sizing import required
@@ -178,7 +178,7 @@ class Packing:
         workload = self.scenario.workloads[w]
         asked = float(required(self.scenario.moments.peak[w, moment], workload.headroom))
         need = asked * (1.0 - hosted)
-        if need <= TOLERANCE * asked:
+        if need <= NEARLY * asked:
             return []
         if not workload.spare:
             return [(need, np.inf)]

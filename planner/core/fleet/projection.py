@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from planner.core.fleet.highs import TOLERANCE
 from planner.core.fleet.program import STRUCTURE, Program
 from planner.core.fleet.readout import hosted_parts
 from planner.core.fleet.rows import Rows
-from planner.core.fleet.service import BROKEN, Service
+from planner.core.fleet.service import Service
 from planner.core.fleet.solver import solve
 from planner.core.quantities.arrays import Array
 
@@ -200,7 +201,7 @@ def projection(relaxed: Program) -> Projection:
             c = int(columns[0])
             most = upper / matrix[row, first + c]
             # HiGHS 1.12 calls a feasible programme infeasible where a whole number's limit is none itself.
-            asked.upper[c] = min(asked.upper[c], np.floor(most + BROKEN) if asked.integer[c] else most)
+            asked.upper[c] = min(asked.upper[c], np.floor(most + TOLERANCE) if asked.integer[c] else most)
             continue
         asked.rows.add(relaxed.rows.name[row], [(int(c), float(matrix[row, first + c])) for c in columns], lower=lower,
                        upper=upper)

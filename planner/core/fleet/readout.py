@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from planner.core.fleet.columns import Columns
+from planner.core.fleet.highs import TOLERANCE
 from planner.core.fleet.plan import Counts, Plan
 from planner.core.fleet.program import Program
 from planner.core.fleet.sizing import required
 from planner.core.quantities.arrays import Array
 
-TOLERANCE = 1.1e-6
-"""[1] HiGHS keeps rows and whole numbers to 1e-6; a tenth more for rounding."""
+NEARLY = 1.1 * TOLERANCE
+"""[1] Part of a load that the solver cannot tell from none; a tenth of it is for rounding."""
 
 
 def whole(x: Array, first: int, size: int) -> Counts:
@@ -50,7 +51,7 @@ def hosted_parts(x: Array) -> Array:
     ndarray
         (column,) [1].
     """
-    return np.where(x > 1.0 - TOLERANCE, 1.0, np.clip(np.round(x, 9), 0.0, 1.0))
+    return np.where(x > 1.0 - NEARLY, 1.0, np.clip(np.round(x, 9), 0.0, 1.0))
 
 
 def units_of(asked: Program, x: Array) -> Plan:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from planner.core.fleet.highs import TOLERANCE
 from planner.core.fleet.master import Master
 from planner.core.fleet.patterns import Pattern
 from planner.core.fleet.solver import solve
@@ -59,7 +60,7 @@ def recombined(master: Master, found: Iterable[Pattern], x: Array, units: Array,
         enough = [n for n, p in enumerate(own.patterns) if p.moment == moment and (p.units <= there).all()]
         start[[first + n for n in enough[:1]]] = 1.0
     answer = solve(asked, asked.cost, gap=GAP, time_limit_s=time_limit_s, start=start)
-    if answer.x is None or answer.x[own.base.columns.count:first].max(initial=0.0) > 1e-6:
+    if answer.x is None or answer.x[own.base.columns.count:first].max(initial=0.0) > TOLERANCE:
         return None
     chosen = {own.patterns[n].moment: own.patterns[n] for n in np.flatnonzero(answer.x[first:] > 0.5)}
     x = answer.x[:x.size]

@@ -39,8 +39,8 @@ and exchanges end."""
 COOL = 0.03, 1.5e-3
 """[1] Mean rise an exchange may bring over a unit's mean cost, at first and at last."""
 TURNS_PER_S, FEW = 20000.0, 300
-"""[1/s] Exchanges that a core tries at least in a programme of hardly any columns (measured), and columns that halve
-it [1]."""
+"""[1/s] Most exchanges in a programme of hardly any columns, several times what a core tries (measured), and columns
+that halve it [1]."""
 TIMES, CHOICE_SHARE = 6, 0.035
 """[1] Times that exchanges are followed by the cheapest fleet put together from all slices met, and the share
 of the time that each may take."""

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.core.fleet.highs import SOLVED, Highs
+from planner.core.fleet.highs import SOLVED, TOLERANCE, Highs
 from planner.core.quantities.arrays import Array
-
-BROKEN = 1e-6
-"""[1] A row short by less is kept: HiGHS's own tolerance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,4 +78,4 @@ class Service:
         if answer.x is None or answer.status != SOLVED:
             return None
         prices = np.maximum(answer.x[:rows], 0.0)
-        return prices if float(self.row(prices) @ x) < 1.0 - BROKEN else None
+        return prices if float(self.row(prices) @ x) < 1.0 - TOLERANCE else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from planner.core.fleet.highs import Highs
+from planner.core.fleet.highs import TOLERANCE, Highs
 from planner.core.quantities.arrays import Array
 
 Whole = npt.NDArray[np.int64]
@@ -18,8 +18,6 @@ MOST_PAIRED = 256
 """[1] Moves tried two at a time, those first that leave least missing alone: pairs grow with their square."""
 SHORT = 1e-9
 """[1] Part of a load that may be missing: float noise."""
-UP = 1e-6
-"""[GPU] A share so close below a whole number is one: HiGHS's own tolerance."""
 
 
 class Sharing:
@@ -73,7 +71,7 @@ class Sharing:
             self._model.at_most(row, float(count))
         x = self._model.solve().x
         given = np.zeros(self._shape) if x is None else x[:-1].reshape(self._shape)
-        whole: Whole = np.floor(given + UP).astype(np.int64)
+        whole: Whole = np.floor(given + TOLERANCE).astype(np.int64)
         for p in range(gpus.size):
             for w in np.argsort(whole[:, p] - given[:, p], kind="stable")[:int(gpus[p] - whole[:, p].sum())]:
                 whole[w, p] += 1
