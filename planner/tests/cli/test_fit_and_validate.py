@@ -64,6 +64,14 @@ def test_fit_shows_shared_coefficients(kernels: Path, runs: Path, capsys: pytest
     assert code == 0
     assert "tpot_left_out" in out
     assert "routing_concentration" in out
+    assert "Leave-shapes-out" in out
+
+
+def test_fit_of_runs_alone_shows_no_table_of_curves(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(["fit", str(runs)], capsys)
+    assert code == 0
+    assert "tpot_left_out" in out
+    assert "Leave-shapes-out" not in out
 
 
 def test_validate_prints_a_table_and_writes_rows(
